@@ -1,0 +1,31 @@
+# Parley in a container. `docker compose up` is the short way; docker-compose.yml says how it is meant to be published.
+
+FROM python:3.13-slim AS build
+WORKDIR /src
+# Dependencies first, and only by hash: this layer stays as it is until a list in .lock/ changes.
+COPY .lock/build.txt .lock/runtime.txt .lock/
+RUN pip install --no-cache-dir --disable-pip-version-check --only-binary :all: --require-hashes -r .lock/build.txt \
+    && python -m venv --without-pip /opt/parley \
+    && uv pip install --no-cache --python /opt/parley/bin/python --only-binary :all: --require-hashes -r .lock/runtime.txt
+COPY pyproject.toml README.md LICENSE ./
+COPY app/ app/
+COPY templates/ templates/
+COPY static/ static/
+RUN python -m build --wheel --no-isolation --outdir /dist \
+    && uv pip install --no-cache --python /opt/parley/bin/python --no-deps /dist/*.whl \
+    && /opt/parley/bin/python -m compileall -q /opt/parley/lib
+
+FROM python:3.13-slim
+RUN useradd --system --uid 10001 --user-group --create-home --shell /usr/sbin/nologin parley
+COPY --from=build /opt/parley /opt/parley
+ENV PATH=/opt/parley/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+USER 10001:10001
+WORKDIR /home/parley
+EXPOSE 6280
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:6280/healthz', timeout=4)"]
+# Inside a container 0.0.0.0 is the only address that can be published. --published-on-loopback is the operator's word
+# that the port is published on 127.0.0.1 and nowhere else; the Host allow-list stays loopback all the same.
+CMD ["parley", "--host", "0.0.0.0", "--published-on-loopback", "--no-open"]

@@ -1,0 +1,107 @@
+# Parley's commands. Everything is installed below this directory, from the hash-pinned lists in .lock/;
+# nothing but python3 (3.11 or newer, with venv) and make has to be on the machine.
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+UV     := $(VENV)/bin/uv
+MCP1   := .venv-mcp1
+NODE   := tests/servers/node
+PYTEST_ARGS ?=
+
+# uv is fast; pip knows a mirror that is set up only for pip.
+install = $(UV) pip install --quiet --python $(1) --only-binary :all: --require-hashes -r $(2) \
+	|| $(PY) -m pip --python $(1) install --quiet --only-binary :all: --require-hashes -r $(2)
+compile = $(UV) pip compile --quiet $(UPGRADE) --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --constraints .lock/constraints.in --custom-compile-command "make lock"
+
+.DELETE_ON_ERROR:
+.PHONY: help run test check format bench screenshots setup chromium lock clean
+
+help:
+	@echo "make run          start Parley with the demo one click away"
+	@echo "make test         set up everything, check, and run all tests (PYTEST_ARGS=... adds to pytest)"
+	@echo "make check        style, types, layers and templates; seconds"
+	@echo "make format       let ruff put style and imports right"
+	@echo "make bench        measure what README.md claims"
+	@echo "make screenshots  take the pictures of every page"
+	@echo "make lock         write the pinned lists anew (UPGRADE=--upgrade takes newer releases)"
+	@echo "make clean        remove everything that make has made"
+
+run: $(VENV)/.runtime
+	$(PY) -m app $(ARGS)
+
+test: setup check
+	$(PY) -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+
+check: $(VENV)/.dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(PY) -m tests.templates_lint
+
+format: $(VENV)/.dev
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: setup
+	$(PY) -m tests.bench
+
+screenshots: setup
+	$(PY) -m tests.screenshots
+
+# --- what the commands need; a stamp is older than its list when the list has changed ------------------------------
+
+setup: $(VENV)/.dev $(VENV)/.mcp1 $(VENV)/.npm chromium
+
+$(VENV)/.bootstrap: .lock/build.txt
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "Parley needs Python 3.11 or newer, and there is no $(PYTHON) here: install it, or name one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Parley needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1): name a newer one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) comes without its venv module: install it (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@echo "Setting up $(VENV)"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip --disable-pip-version-check install --quiet --only-binary :all: --require-hashes -r .lock/build.txt
+	@touch $@
+
+$(VENV)/.runtime: .lock/runtime.txt $(VENV)/.bootstrap
+	@echo "Installing Parley's dependencies"
+	@$(call install,$(PY),.lock/runtime.txt)
+	@touch $@
+
+$(VENV)/.dev: .lock/dev.txt $(VENV)/.bootstrap
+	@echo "Installing the dependencies and the development tools"
+	@$(call install,$(PY),.lock/dev.txt)
+	@touch $(VENV)/.runtime $@
+
+$(VENV)/.mcp1: .lock/peer-mcp1.txt $(VENV)/.bootstrap
+	@echo "Installing the peer on the previous MCP SDK into $(MCP1)"
+	@rm -rf $(MCP1)
+	@$(PY) -m venv --without-pip $(MCP1)
+	@$(call install,$(MCP1)/bin/python,.lock/peer-mcp1.txt)
+	@touch $@
+
+$(VENV)/.npm: $(NODE)/package.json $(NODE)/package-lock.json $(NODE)/.npmrc $(VENV)/.dev
+	@echo "Installing the peers from npm"
+	@$(PY) -m tests.peers npm ci --no-progress --loglevel=error
+	@touch $@
+
+chromium: $(VENV)/.dev
+	@$(PY) -m tests.chromium $(VENV)/.chromium
+
+# --- keeping house -------------------------------------------------------------------------------------------------
+
+lock: $(VENV)/.dev
+	$(compile) pyproject.toml --output-file .lock/runtime.txt
+	$(compile) --group build --constraints .lock/runtime.txt --output-file .lock/build.txt
+	$(compile) pyproject.toml --group dev --constraints .lock/runtime.txt --constraints .lock/build.txt \
+		--output-file .lock/dev.txt
+	$(compile) --group peer-mcp1 --output-file .lock/peer-mcp1.txt
+	$(PY) -m tests.peers npm install --package-lock-only --no-progress --loglevel=error
+
+clean:
+	rm -rf $(VENV) $(MCP1) $(NODE)/node_modules dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The domain: nouns, events, findings. Knows no MCP SDK, no HTTP, no HTML, no database."""

@@ -1,0 +1,312 @@
+"""Findings: what in a message breaks which requirement. Pure functions, no state but what is passed in.
+
+Show, then judge: nothing here stops a message. A finding names its requirement (protocol-requirements.md), says what
+is the case, and what follows or what to do. Knows JSON-RPC and MCP's rules; knows no wire, no SDK and no page.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from app.core.jsontext import Parsed
+from app.core.model import HANDSHAKE_VERSIONS, Direction, Finding
+
+_STRANGER = "A strict client may drop the connection here."
+
+
+def frame(parsed: Parsed, direction: Direction) -> list[Finding]:
+    """What is wrong with a frame as JSON-RPC 2.0 (R5-01) and as a line of a stdio server (R5-40)."""
+    if direction == "out":
+        return []
+    findings = [Finding("R5-01", "must", remark, "Send plain UTF-8 JSON, each key once.") for remark in parsed.remarks]
+    if parsed.problem is not None:
+        findings.append(
+            Finding("R5-40", "must", parsed.problem, "A server writes nothing but messages to stdout; print to stderr.")
+        )
+        return findings
+    value = parsed.value
+    if not isinstance(value, dict):
+        what = "an array" if isinstance(value, list) else f"the bare value {json.dumps(value)[:40]}"
+        findings.append(Finding("R5-01", "must", f"This is {what}, not a JSON-RPC message.", _STRANGER))
+        return findings
+    if value.get("jsonrpc") != "2.0":
+        said = json.dumps(value["jsonrpc"])[:40] if "jsonrpc" in value else "missing"
+        findings.append(Finding("R5-01", "must", f'`jsonrpc` must be "2.0" and is {said}.', _STRANGER))
+    if "id" in value and not _proper_id(value["id"]) and not ("error" in value and value["id"] is None):
+        findings.append(
+            Finding(
+                "R5-01", "must", f"The id {json.dumps(value['id'])[:40]} is neither a string nor an integer.", _STRANGER
+            )
+        )
+    if "method" in value:
+        findings += _request_shape(value)
+    elif "result" in value or "error" in value:
+        findings += _reply_shape(value)
+    else:
+        findings.append(
+            Finding("R5-01", "must", "There is no `method`, no `result` and no `error` in this message.", _STRANGER)
+        )
+    return findings
+
+
+def _proper_id(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _request_shape(value: dict[str, Any]) -> list[Finding]:
+    findings = []
+    if not isinstance(value["method"], str):
+        findings.append(Finding("R5-01", "must", "`method` is not a string.", _STRANGER))
+    if "params" in value and not isinstance(value["params"], dict):
+        findings.append(
+            Finding("R5-01", "must", "`params` is not an object; MCP has only named parameters.", _STRANGER)
+        )
+    if "result" in value or "error" in value:
+        findings.append(Finding("R5-01", "must", "A message with `method` carries no `result` and no `error`.", ""))
+    return findings
+
+
+def _reply_shape(value: dict[str, Any]) -> list[Finding]:
+    findings = []
+    if "result" in value and "error" in value:
+        findings.append(Finding("R5-01", "must", "A reply has a `result` or an `error`, not both.", _STRANGER))
+    if "id" not in value:
+        findings.append(Finding("R5-01", "must", "This reply has no id, so nobody knows what it answers.", _STRANGER))
+    if "result" in value and not isinstance(value["result"], dict):
+        findings.append(
+            Finding("R5-01", "must", "`result` is not an object; every MCP result is one.", "It is shown as it came.")
+        )
+    if "error" in value:
+        error = value["error"]
+        code = error.get("code") if isinstance(error, dict) else None
+        if not isinstance(error, dict):
+            findings.append(Finding("R5-01", "must", "`error` is not an object with `code` and `message`.", _STRANGER))
+        elif not isinstance(code, int) or isinstance(code, bool) or not isinstance(error.get("message"), str):
+            findings.append(
+                Finding("R5-01", "must", "`error` needs an integer `code` and a string `message`.", "Shown as it came.")
+            )
+    return findings
+
+
+def batch(version: str | None) -> Finding:
+    """A JSON-RPC batch where it is not legal."""
+    return Finding(
+        "R5-01",
+        "must",
+        f"This is a batch. Only 2025-03-26 has batches; this connection speaks {version or 'no agreed revision yet'}.",
+        "Its members were not acted on. Send each message on its own line.",
+    )
+
+
+def blank_line() -> Finding:
+    """An empty line on stdout."""
+    return Finding("R5-40", "note", "The server wrote an empty line.", "Harmless here; other clients may stumble.")
+
+
+def oversized(size: int, limit: int) -> Finding:
+    """A frame above our limit."""
+    return Finding(
+        "R5-40",
+        "note",
+        f"This line is longer than {limit / 1048576:g} MiB (at least {size} bytes), so it was not read.",
+        "Only its beginning is kept. Send large content as a resource, or in pages.",
+    )
+
+
+def unknown_reply(rpc_id: Any, fate: str | None) -> Finding:
+    """A reply that nobody waits for; `fate` says what became of its request, when there was one."""
+    if fate is None:
+        return Finding("R5-01", "must", f"No request of ours has the id {json.dumps(rpc_id)[:60]}.", "It was ignored.")
+    if fate == "answered":
+        return Finding("R5-01", "must", "This request was answered before; a request has one reply.", "It was ignored.")
+    return Finding(
+        "R5-24", "note", f"This reply came after the request was {fate}.", "It was ignored, as the specification asks."
+    )
+
+
+def reused_id(rpc_id: Any) -> Finding:
+    """The server used a request id again while its first request is still open."""
+    return Finding(
+        "R5-01",
+        "must",
+        f"The server's id {json.dumps(rpc_id)[:60]} is already in use by a request that is still open.",
+        "Both are handled, and their replies cannot be told apart by the server.",
+    )
+
+
+def not_answered() -> Finding:
+    """A server request that got no answer, because the server does not read the answers to the ones before."""
+    return Finding(
+        "R5-25",
+        "note",
+        "Parley gave no answer: too many answers already wait for the server to read them.",
+        "Read stdin while requests are open.",
+    )
+
+
+def not_handled(method: str) -> Finding:
+    """A server request that was answered with -32601."""
+    return Finding(
+        "R5-04",
+        "note",
+        f"Parley does not handle `{method}` on this connection and answered -32601.",
+        "Offer the capability in the connection's options, or see the release notes for what is handled yet.",
+    )
+
+
+def version_answer(asked: str, got: Any) -> Finding | None:
+    """What to say of the revision that the server chose (R5-03)."""
+    if got == asked:
+        return None
+    if got in HANDSHAKE_VERSIONS:
+        return Finding("R5-03", "note", f"Parley asked for {asked}, the server chose {got}.", "Both go on with that.")
+    return Finding(
+        "R5-03",
+        "should",
+        f"The server answered with the revision {json.dumps(got)[:60]}, which Parley does not speak.",
+        "",
+    )
+
+
+def number(value: Any) -> float | None:
+    """A JSON number as a float; None for anything else, and for an integer that no float can hold."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def progress_rises(before: float | None, now: Any) -> Finding | None:
+    """Progress values must rise (R5-23)."""
+    value = number(now)
+    if value is None:
+        return Finding("R5-23", "must", f"`progress` is {json.dumps(now)[:40]}, not a number.", "It was ignored.")
+    if before is not None and value <= before:
+        return Finding(
+            "R5-23", "must", f"Progress went from {before:g} to {value:g}; it must rise with every notification.", ""
+        )
+    return None
+
+
+def stray_progress(fate: str | None) -> Finding:
+    """Progress for a token that is not, or no longer, in use."""
+    if fate is None:
+        return Finding("R5-23", "must", "No active request of ours has this progress token.", "It was ignored.")
+    return Finding("R5-23", "must", f"Progress for a request that was already {fate}.", "It was ignored.")
+
+
+def not_offered(method: str, capability: str) -> Finding:
+    """We sent a method that the server did not declare, because the person asked for it (R5-04)."""
+    return Finding(
+        "R5-04",
+        "note",
+        f"The server did not declare `{capability}`, so `{method}` was sent by force.",
+        "A server may refuse it, and would be right.",
+    )
+
+
+_RESULT_RULE = {
+    "initialize": "R5-02",
+    "tools": "R5-29",
+    "resources": "R5-27",
+    "prompts": "R5-30",
+    "completion": "R5-21",
+    "logging": "R5-22",
+    "ping": "R5-25",
+}
+
+
+def result_shape(method: str, version: str, complaints: list[str]) -> Finding:
+    """A result that does not fit the specification's type for its method and revision."""
+    shown = "; ".join(complaints[:3]) + (f"; and {len(complaints) - 3} more" if len(complaints) > 3 else "")
+    return Finding(
+        _RESULT_RULE.get(method.split("/")[0], "R5-01"),
+        "must",
+        f"This result of `{method}` does not fit {version}: {shown}.",
+        "A strict client refuses it. It is shown as it came.",
+    )
+
+
+METHOD_CAPABILITY = {
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "resources/read": "resources",
+    "resources/subscribe": "resources",
+    "resources/unsubscribe": "resources",
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "completion/complete": "completions",
+    "logging/setLevel": "logging",
+    "tasks/list": "tasks",
+    "tasks/get": "tasks",
+    "tasks/result": "tasks",
+    "tasks/cancel": "tasks",
+}
+"""Which capability a server must have declared before a method is used (R5-04)."""
+
+
+# ------------------------------------------------------------------------------------------- structured output
+
+_SCHEMA_MAX_BYTES = 256 * 1024
+
+
+def structured_output(schema: Any, result: Any) -> list[Finding]:
+    """Whether `structuredContent` fits the output schema (R5-29). Linear in time, fetches nothing (R6-11)."""
+    if not isinstance(schema, dict) or not isinstance(result, dict):
+        return []
+    if "structuredContent" not in result:
+        if result.get("isError") is True:
+            return []
+        return [
+            Finding(
+                "R5-29",
+                "must",
+                "The tool declares an output schema, and its result has no `structuredContent`.",
+                "A strict client refuses this result.",
+            )
+        ]
+    import jsonschema_rs
+
+    if len(json.dumps(schema)) > _SCHEMA_MAX_BYTES:
+        return [Finding("R5-29", "note", "The output schema is too large to check against.", "")]
+    findings: list[Finding] = []
+    try:
+        validator = jsonschema_rs.validator_for(
+            schema,
+            retriever=_refuse_retrieval,
+            validate_formats=False,
+            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000),
+        )
+        for error in validator.iter_errors(result["structuredContent"]):
+            parts = (str(part).replace("~", "~0").replace("/", "~1") for part in error.instance_path)
+            pointer = "".join(f"/{part}" for part in parts)[:200] or "/"
+            findings.append(
+                Finding(
+                    "R5-29",
+                    "must",
+                    f"`{pointer}` does not fit the output schema: {error.message[:300]}.",
+                    "A strict client refuses this result.",
+                )
+            )
+            if len(findings) == 5:
+                break
+    except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as fault:
+        # Raised while building (a schema that is none), or while walking a result that is nested too deeply.
+        findings.append(
+            Finding(
+                "R6-11",
+                "note",
+                f"The output schema cannot be used: {(str(fault).splitlines() or ['no reason'])[0][:200]}.",
+                "Parley fetches nothing on a server's word, so this result was not checked.",
+            )
+        )
+    return findings
+
+
+def _refuse_retrieval(uri: str) -> Any:
+    raise ValueError(f"{uri} is not fetched")

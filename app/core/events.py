@@ -1,0 +1,82 @@
+"""The event log of one session: what changed, in order, for every tab and script that watches.
+
+An event names a subject and never carries its new value: readers render current state. So a flood coalesces by
+subject, a replay is harmless, and a slow reader is only a cursor that is behind. Knows nothing of who reads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+import anyio
+
+EventKind = Literal[
+    "message.recorded",
+    "finding.raised",
+    "log.trimmed",
+    "stderr.written",
+    "connection.changed",
+    "call.added",
+    "call.changed",
+    "call.settled",
+    "listing.changed",
+    "roots.changed",
+    "options.changed",
+    "session.closed",
+]
+
+
+@dataclass(slots=True, frozen=True)
+class Event:
+    """One change. `seq` is the session's only counter, `subject` the id of what changed."""
+
+    seq: int
+    at: float
+    kind: EventKind
+    subject: str
+
+
+class EventLog:
+    """Append, replay since a mark, wait for the next. Bounded: what is too old cannot be replayed, and that is said."""
+
+    def __init__(self, keep: int) -> None:
+        self._events: deque[Event] = deque(maxlen=keep)
+        self._changed: anyio.Event | None = None
+        self.seq = 0
+        """The seq of the newest event; 0 before the first."""
+
+    def append(self, kind: EventKind, subject: str, at: float) -> Event:
+        """Record one change and wake everybody who waits. Never blocks."""
+        self.seq += 1
+        event = Event(self.seq, at, kind, subject)
+        self._events.append(event)
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
+        return event
+
+    def since(self, mark: int) -> list[Event] | None:
+        """The events after `mark`, oldest first; None when they cannot be replayed (unknown or too old)."""
+        if mark == self.seq:
+            return []
+        if mark < 0 or mark > self.seq or not self._events or mark < self._events[0].seq - 1:
+            return None
+        behind = self.seq - mark
+        if behind <= len(self._events) // 8:
+            newest: list[Event] = []
+            for event in reversed(self._events):
+                if event.seq <= mark:
+                    break
+                newest.append(event)
+            newest.reverse()
+            return newest
+        return [event for event in self._events if event.seq > mark]
+
+    async def wait(self, mark: int) -> None:
+        """Return as soon as there is an event after `mark`."""
+        while self.seq <= mark:
+            if self._changed is None:
+                self._changed = anyio.Event()
+            await self._changed.wait()

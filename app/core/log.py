@@ -1,0 +1,340 @@
+"""The log of one session: every frame byte for byte, its findings, and the server's stderr; bounded.
+
+Rows and bodies are bounded apart: when the bodies grow too large the oldest are dropped and their rows stay; when
+there are too many rows the oldest leave, counted. Pairs requests with their replies. Knows no wire and no page.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from app.core.events import EventLog
+from app.core.jsontext import Parsed
+from app.core.model import Direction, Exchange, Finding, Message, MessageKind, RpcId, StderrLine
+from app.settings import Limits
+
+_GIST = 160
+_OUTSTANDING = 10_000
+_TRIM_NOTICE = 1_000
+_SHORT = 200
+"""How much of a method or an id a row keeps: rows outlive their bodies, so they must stay small."""
+
+
+def kind_of(value: Any) -> MessageKind:
+    """Which kind of JSON-RPC message a value is meant to be, leniently."""
+    if not isinstance(value, dict):
+        return "invalid"
+    if isinstance(value.get("method"), str):
+        return "request" if "id" in value else "notification"
+    if "result" in value:
+        return "response"
+    return "error" if "error" in value else "invalid"
+
+
+def rpc_id_of(value: Any) -> RpcId:
+    """The id as it stood on the wire, when it is something an id can be."""
+    found = value.get("id") if isinstance(value, dict) else None
+    return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
+
+
+def _key(direction: Direction, rpc_id: RpcId) -> tuple[str, str, str]:
+    """1 and "1" are two different ids; a long one is kept as its hash."""
+    text = str(rpc_id)
+    return direction, type(rpc_id).__name__, text if len(text) <= _SHORT else f"{len(text)} {hash(text)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+class MessageLog:
+    """Every frame of one session, in order, with what was remarked about it."""
+
+    def __init__(self, limits: Limits, events: EventLog, wall: Callable[[], float], mono: Callable[[], float]) -> None:
+        self._limits, self._events, self._wall, self._mono = limits, events, wall, mono
+        self._rows: deque[Message] = deque()
+        self._bodies: OrderedDict[int, bytes] = OrderedDict()
+        self._body_bytes = 0
+        self._findings: dict[int, list[Finding]] = {}
+        self._outstanding: OrderedDict[tuple[str, str, str], tuple[int, float, str | None, bool]] = OrderedDict()
+        self._replies: dict[int, int] = {}
+        self._exchanges: dict[int, Exchange] = {}
+        self._bodies_dropped = 0
+        self.count = 0
+        self.bytes_total = 0
+        self.inbound = 0
+        self.outbound = 0
+        self.rows_dropped = 0
+        self.findings_total = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def first_seq(self) -> int | None:
+        """The oldest message still kept; None when there is none."""
+        return self._rows[0].seq if self._rows else None
+
+    # ---- writing
+
+    def record(
+        self,
+        direction: Direction,
+        raw: bytes,
+        parsed: Parsed,
+        *,
+        quiet: bool = False,
+        size: int | None = None,
+        exchange: Exchange | None = None,
+    ) -> Message:
+        """Keep one frame and tell everybody. A reply learns which request it answers, and how long that took."""
+        now, at, value = self._mono(), self._wall(), parsed.value
+        kind = "invalid" if parsed.problem is not None else kind_of(value)
+        method: str | None = _short(value["method"]) if kind in ("request", "notification") else None
+        rpc_id = rpc_id_of(value)
+        answers: int | None = None
+        latency: float | None = None
+        if kind in ("response", "error") and rpc_id is not None:
+            asked = self._outstanding.pop(_key("out" if direction == "in" else "in", rpc_id), None)
+            if asked is not None:
+                answers, sent, method, quiet = asked[0], asked[1], asked[2], asked[3]
+                latency = (now - sent) * 1000
+        seq = self._events.seq + 1
+        message = Message(
+            seq=seq,
+            direction=direction,
+            at=at,
+            size=len(raw) if size is None else size,
+            kind=kind,
+            method=method,
+            rpc_id=_short(rpc_id) if isinstance(rpc_id, str) else rpc_id,
+            gist=gist(kind, method, value, raw) if parsed.problem is None else parsed.problem,
+            answers=answers,
+            latency_ms=latency,
+            problem=parsed.problem,
+            quiet=quiet,
+        )
+        if kind == "request" and rpc_id is not None:
+            self._outstanding[_key(direction, rpc_id)] = (seq, now, method, quiet)
+            if len(self._outstanding) > _OUTSTANDING:
+                self._outstanding.popitem(last=False)
+        if answers is not None:
+            self._replies[answers] = seq
+        self._rows.append(message)
+        if exchange is not None:
+            self._exchanges[seq] = exchange
+        self._bodies[seq] = raw
+        self._body_bytes += len(raw)
+        self.count += 1
+        self.bytes_total += message.size
+        if direction == "in":
+            self.inbound += 1
+        else:
+            self.outbound += 1
+        self._events.append("message.recorded", str(seq), at)
+        self._trim(at)
+        return message
+
+    def remark(self, seq: int, finding: Finding) -> Finding:
+        """Put a finding beside a message. Bounded per message and in all; the total still counts."""
+        self.findings_total += 1
+        stamped = replace(finding, message_seq=seq)
+        beside = self._findings.setdefault(seq, [])
+        if len(beside) < self._limits.findings_per_message and stamped not in beside:
+            beside.append(stamped)
+        if len(self._findings) > self._limits.findings:
+            del self._findings[next(iter(self._findings))]
+        self._events.append("finding.raised", str(seq), self._wall())
+        return stamped
+
+    def exchanged(self, seq: int, exchange: Exchange) -> None:
+        """A frame that we sent left with this HTTP exchange."""
+        self._exchanges[seq] = exchange
+
+    def _trim(self, at: float) -> None:
+        dropped = self.rows_dropped + self._bodies_dropped
+        while self._body_bytes > self._limits.log_bytes and len(self._bodies) > 1:
+            _, body = self._bodies.popitem(last=False)
+            self._body_bytes -= len(body)
+            self._bodies_dropped += 1
+        while len(self._rows) > self._limits.log_messages:
+            oldest = self._rows.popleft()
+            self.rows_dropped += 1
+            self._findings.pop(oldest.seq, None)
+            self._replies.pop(oldest.seq, None)
+            self._exchanges.pop(oldest.seq, None)
+            body_of_row = self._bodies.pop(oldest.seq, None)
+            if body_of_row is not None:
+                self._body_bytes -= len(body_of_row)
+        now_dropped = self.rows_dropped + self._bodies_dropped
+        if now_dropped != dropped and (dropped == 0 or dropped // _TRIM_NOTICE != now_dropped // _TRIM_NOTICE):
+            self._events.append("log.trimmed", "log", at)
+
+    # ---- reading
+
+    def get(self, seq: int) -> Message | None:
+        """One message by its seq; rows are in order of seq, so this is a binary search."""
+        low, high = 0, len(self._rows)
+        while low < high:
+            middle = (low + high) // 2
+            if self._rows[middle].seq < seq:
+                low = middle + 1
+            else:
+                high = middle
+        return self._rows[low] if low < len(self._rows) and self._rows[low].seq == seq else None
+
+    def raw(self, seq: int) -> bytes | None:
+        """The bytes of a message; None when there is no such message or its body was trimmed."""
+        return self._bodies.get(seq)
+
+    def after(self, seq: int, limit: int) -> list[Message]:
+        """Up to `limit` messages newer than `seq`, oldest first."""
+        if not self._rows or self._rows[-1].seq <= seq:
+            return []
+        newer: list[Message] = []
+        for message in reversed(self._rows):
+            if message.seq <= seq:
+                break
+            newer.append(message)
+        newer.reverse()
+        return newer[:limit]
+
+    def before(self, seq: int, limit: int) -> list[Message]:
+        """The `limit` newest messages older than `seq`, oldest first."""
+        older: list[Message] = []
+        for message in reversed(self._rows):
+            if len(older) == limit:
+                break
+            if message.seq < seq:
+                older.append(message)
+        older.reverse()
+        return older
+
+    def last(self, limit: int) -> list[Message]:
+        """The newest `limit` messages, oldest first."""
+        start = max(0, len(self._rows) - limit)
+        return [self._rows[index] for index in range(start, len(self._rows))]
+
+    def findings(self, seq: int) -> tuple[Finding, ...]:
+        """What was remarked beside a message."""
+        return tuple(self._findings.get(seq, ()))
+
+    def exchange(self, seq: int) -> Exchange | None:
+        """The HTTP exchange that carried a message, if one did."""
+        return self._exchanges.get(seq)
+
+    def reply_to(self, seq: int) -> Message | None:
+        """The reply of a request, when it came and is still kept."""
+        reply = self._replies.get(seq)
+        return None if reply is None else self.get(reply)
+
+
+class StderrLog:
+    """What the server wrote to its standard error, line by line, bounded."""
+
+    def __init__(self, limits: Limits, events: EventLog, wall: Callable[[], float]) -> None:
+        self._limits, self._events, self._wall = limits, events, wall
+        self._lines: deque[StderrLine] = deque(maxlen=limits.stderr_lines)
+        self.count = 0
+
+    def write(self, line: bytes) -> None:
+        """Keep one line. Bytes that are no text are shown as such, control characters stay visible."""
+        self.count += 1
+        kept = line[: self._limits.stderr_line_bytes]
+        text = kept.decode(errors="backslashreplace")
+        if len(kept) < len(line):
+            text += f" … {len(line) - len(kept)} more bytes"
+        self._lines.append(StderrLine(self.count, self._wall(), text))
+        self._events.append("stderr.written", "stderr", self._wall())
+
+    def lines(self) -> list[StderrLine]:
+        """The lines still kept, oldest first."""
+        return list(self._lines)
+
+    def tail(self, n_bytes: int, since: int = 0) -> str:
+        """The end of what was written after line `since`: at most about `n_bytes`, whole lines."""
+        kept: list[str] = []
+        size = 0
+        for line in reversed(self._lines):
+            size += len(line.text) + 1
+            if line.number <= since or (kept and size > n_bytes):
+                break
+            kept.append(line.text[-n_bytes:])
+        return "\n".join(reversed(kept))
+
+
+# ------------------------------------------------------------------------------------------------------- gists
+
+
+def gist(kind: MessageKind, method: str | None, value: Any, raw: bytes) -> str:
+    """One line that says what is in a message: cheap, for thousands of them."""
+    if not isinstance(value, dict):
+        return _excerpt(raw, 0)
+    if kind == "error":
+        error = value.get("error")
+        return _line(f"{error.get('code')} {error.get('message')}") if isinstance(error, dict) else _line(repr(error))
+    if kind == "response":
+        return _result_gist(method, value.get("result"), raw)
+    params = value.get("params")
+    if not isinstance(params, dict):
+        return "" if params is None else _excerpt(raw, raw.find(b'"params"') + 9)
+    if method == "notifications/progress":
+        total = params.get("total")
+        of = f" of {_number(total)}" if total is not None else ""
+        return _line(f"{_number(params.get('progress'))}{of}  {params.get('message') or ''}")
+    if method == "notifications/message":
+        data = params.get("data")
+        said = data if isinstance(data, str) else _excerpt(raw, raw.find(b'"data"') + 7)
+        return _line(f"{params.get('level')}  {said}")
+    if method in {"tools/call", "prompts/get"}:
+        at = raw.find(b'"arguments"')
+        return _line(f"{params.get('name')}  {_excerpt(raw, at + 12) if at >= 0 else ''}")
+    if method == "initialize":
+        return _line(str(params.get("protocolVersion")))
+    for key in ("uri", "message", "requestId", "taskId", "level"):
+        if isinstance(params.get(key), str | int):
+            return _line(str(params[key]))
+    return _excerpt(raw, raw.find(b'"params"') + 9) if params else ""
+
+
+def _result_gist(method: str | None, result: Any, raw: bytes) -> str:
+    if isinstance(result, dict):
+        if method == "initialize":
+            server = result.get("serverInfo")
+            name = server.get("name") if isinstance(server, dict) else None
+            return _line(f"{result.get('protocolVersion')} agreed, {name}")
+        for key, word in (
+            ("tools", "tool"),
+            ("prompts", "prompt"),
+            ("resourceTemplates", "template"),
+            ("resources", "resource"),
+            ("roots", "root"),
+        ):
+            if isinstance(result.get(key), list):
+                count = len(result[key])
+                return f"{count} {word}{'' if count == 1 else 's'}"
+        content = result.get("content")
+        if isinstance(content, list) and content and isinstance(content[0], dict):
+            first = content[0]
+            text = first.get("text")
+            shown = text if isinstance(text, str) else str(first.get("type"))
+            return _line(("tool error  " if result.get("isError") is True else "") + shown[: _GIST * 2])
+        if not result:
+            return ""
+    return _excerpt(raw, raw.find(b'"result"') + 9)
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) and abs(value) < 1e15 else str(value)
+
+
+def _excerpt(raw: bytes, start: int) -> str:
+    return _line(raw[max(0, start) : max(0, start) + _GIST * 2].decode(errors="replace"))
+
+
+def _line(text: str) -> str:
+    flat = " ".join(text[: _GIST * 2].split())
+    return flat if len(flat) <= _GIST else flat[: _GIST - 1] + "…"

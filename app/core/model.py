@@ -1,0 +1,510 @@
+"""The nouns of Parley and their legal moves: Target, Options, Message, Call, Finding, ConnectionInfo.
+
+Plain data with its own verbs. Every mutation of a state machine goes through one guarded method, and the first
+terminal write wins. Knows no wire, no web, no clock of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+type_json = Any
+"""Any JSON value, as received."""
+
+Direction = Literal["in", "out"]
+MessageKind = Literal["request", "response", "error", "notification", "invalid"]
+ConnectionState = Literal["none", "connecting", "ready", "lost", "closed"]
+CallState = Literal["running", "waiting", "done", "failed", "cancelled"]
+Level = Literal["must", "should", "note"]
+Side = Literal["us", "them", "parley"]
+
+RpcId = str | int | float | None
+"""An id as it stood on the wire; a fraction or null is a fault of the sender, and is shown."""
+
+HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""The revisions that begin with `initialize`, newest first. 2026-07-28 has none: it joins later."""
+
+
+# ---------------------------------------------------------------------------------------------- failure families
+
+
+class ParleyError(Exception):
+    """The base of the three families. `message` says what happened and what to do next."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class ProtocolFault(ParleyError):
+    """The server's fault: it died, went silent or spoke nonsense."""
+
+
+class Refused(ParleyError):
+    """Our policy says no."""
+
+    def __init__(self, message: str, fields: dict[str, list[str]] | None = None) -> None:
+        super().__init__(message)
+        self.fields = fields or {}
+
+
+class Gone(ParleyError):
+    """State moved on: it is no longer there, or no longer open."""
+
+
+# ------------------------------------------------------------------------------------------------------- targets
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _no_nul(value: str) -> str:
+    if "\0" in value:
+        raise ValueError("must not contain a NUL character")
+    return value
+
+
+class StdioTarget(_Strict):
+    """A server that Parley starts as a child process. Never a shell: `args` reach the program as they are."""
+
+    transport: Literal["stdio"] = "stdio"
+    command: str = Field(min_length=1, max_length=4096)
+    args: tuple[str, ...] = Field(default=(), max_length=1000)
+    env: dict[str, str] = Field(default_factory=dict, max_length=200)
+    cwd: str | None = Field(default=None, max_length=4096)
+
+    @field_validator("command", "cwd")
+    @classmethod
+    def _clean(cls, value: str | None) -> str | None:
+        return value if value is None else _no_nul(value)
+
+    @field_validator("args")
+    @classmethod
+    def _clean_args(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if sum(len(arg) for arg in value) > 128 * 1024:
+            raise ValueError("the arguments are longer than 128 KiB together")
+        return tuple(_no_nul(arg) for arg in value)
+
+    @field_validator("env")
+    @classmethod
+    def _clean_env(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, text in value.items():
+            if not name or "=" in name or "\0" in name:
+                raise ValueError(f"{name!r} is not a name for an environment variable")
+            if len(text) > 128 * 1024:
+                raise ValueError(f"the value of {name} is longer than 128 KiB")
+            _no_nul(text)
+        return value
+
+    @property
+    def label(self) -> str:
+        return " ".join(_quoted(part) for part in (self.command, *self.args))
+
+
+class DemoTarget(_Strict):
+    """The built-in demo server, started over stdio."""
+
+    transport: Literal["demo"] = "demo"
+
+    @property
+    def label(self) -> str:
+        return "the demo server"
+
+
+class HttpTarget(_Strict):
+    """A server that Parley dials: streamable HTTP, or the older HTTP with server-sent events."""
+
+    transport: Literal["http", "sse"]
+    url: str = Field(min_length=1, max_length=4096, pattern=r"^https?://")
+    headers: dict[str, str] = Field(default_factory=dict, max_length=50)
+    secret: tuple[str, ...] = Field(default=(), max_length=50)
+    """Names of headers whose values are never shown; the usual suspects are masked in any case."""
+
+    @field_validator("headers")
+    @classmethod
+    def _clean_headers(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, text in value.items():
+            if not _TOKEN.fullmatch(name):
+                raise ValueError(f"{name!r} is not a name for a header")
+            if name.lower() in _OUR_HEADERS:
+                raise ValueError(f"{name} is set by Parley")
+            if any(ord(char) < 32 or ord(char) > 255 for char in text) or len(text) > 16_384:
+                raise ValueError(f"the value of {name} must be one line of at most 16 KiB, in Latin-1")
+        return value
+
+    @property
+    def label(self) -> str:
+        return self.url
+
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OUR_HEADERS = frozenset(
+    {
+        "host",
+        "content-length",
+        "content-type",
+        "transfer-encoding",
+        "connection",
+        "accept",
+        "accept-encoding",
+        "mcp-session-id",
+        "mcp-protocol-version",
+        "last-event-id",
+    }
+)
+_SECRET_HEADER = re.compile(r"auth|token|secret|key|cookie|session|password|credential", re.IGNORECASE)
+
+
+def masked(headers: Iterable[tuple[str, str]], secret: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Headers as they may be shown: what is secret, or sounds like it, only by its length (R5-45)."""
+    named = {name.lower() for name in secret}
+    return tuple(
+        (name, f"••• ({len(value)} characters)")
+        if name.lower() in named or (_SECRET_HEADER.search(name) and value)
+        else (name, value)
+        for name, value in headers
+    )
+
+
+def masked_url(url: str) -> str:
+    """An address as it may be shown: values of its query that sound like a secret are left out."""
+    return _SECRET_PARAMETER.sub(r"\1•••", url)
+
+
+_SECRET_PARAMETER = re.compile(
+    r"([?&][^=&#]*(?:auth|token|secret|key|session|password|credential)[^=&#]*=)[^&#]+", re.IGNORECASE
+)
+
+
+Target = Annotated[StdioTarget | DemoTarget | HttpTarget, Field(discriminator="transport")]
+
+
+def _quoted(part: str) -> str:
+    return part if part and not set(part) & set(" \t\n\"'\\$`") else "'" + part.replace("'", "'\\''") + "'"
+
+
+def target_digest(target: StdioTarget | DemoTarget | HttpTarget) -> str:
+    """What a person confirms: it changes with every argument, directory and environment value (R5-71)."""
+    plain = json.dumps(target.model_dump(mode="json"), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+# ------------------------------------------------------------------------------------------------------- options
+
+
+class Options(_Strict):
+    """What a connection offers its server, and how patient it is. Keys and defaults are fixed (architecture.md §5)."""
+
+    era: Literal["auto", "legacy", "modern"] = "auto"
+    protocol_version: Literal["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] | None = None
+    sampling: bool = True
+    sampling_tools: bool = True
+    sampling_context: bool = False
+    elicitation_form: bool = True
+    elicitation_url: bool = True
+    roots: bool = True
+    ask_roots: bool = False
+    receiver_tasks: bool = True
+    receiver_task_ttl_ms: int = Field(default=60_000, gt=0)
+    receiver_task_max_ttl_ms: int = Field(default=3_600_000, gt=0)
+    poll_interval_ms: int = Field(default=2_000, gt=0)
+    awaiting_user_status: Literal["input_required", "working"] = "input_required"
+    send_status_notifications: bool = True
+    unattended_limit_ms: int | None = Field(default=None, gt=0)
+    request_timeout_ms: int = Field(default=60_000, gt=0, le=24 * 3_600_000)
+    reset_timeout_on_progress: bool = True
+    max_total_timeout_ms: int | None = Field(default=None, gt=0, le=24 * 3_600_000)
+    log_level: Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] | None = None
+    meta: dict[str, Any] = Field(default_factory=dict)
+    extensions: dict[str, Any] = Field(default_factory=dict)
+
+
+LIVE_OPTIONS = frozenset(
+    {
+        "ask_roots",
+        "receiver_task_ttl_ms",
+        "receiver_task_max_ttl_ms",
+        "poll_interval_ms",
+        "awaiting_user_status",
+        "send_status_notifications",
+        "unattended_limit_ms",
+        "request_timeout_ms",
+        "reset_timeout_on_progress",
+        "max_total_timeout_ms",
+        "log_level",
+        "meta",
+    }
+)
+"""What may change on a live connection: everything the handshake did not already say."""
+
+
+class Root(_Strict):
+    """One directory or file that the server may know about."""
+
+    uri: str = Field(min_length=1, max_length=4096)
+    name: str | None = Field(default=None, max_length=500)
+
+    @field_validator("uri")
+    @classmethod
+    def _file_uri(cls, value: str) -> str:
+        if not value.startswith("file:///"):
+            raise ValueError("a root is a file:// URI with an absolute path, like file:///home/me/project")
+        path = unquote(value)
+        if any(part in {".", ".."} for part in path.split("/")) or "\0" in path:
+            raise ValueError("the path must not contain . or .. segments")
+        return value
+
+    def wire(self) -> dict[str, str]:
+        return {"uri": self.uri} if self.name is None else {"uri": self.uri, "name": self.name}
+
+
+# ---------------------------------------------------------------------------------------------------- messages
+
+
+@dataclass(slots=True, frozen=True)
+class Finding:
+    """One remark about conformance or safety, with the requirement it speaks of."""
+
+    id: str
+    """Requirement id, like `R5-01`."""
+    level: Level
+    """`must` breaks a MUST, `should` is against a SHOULD, `note` only informs."""
+    text: str
+    """What is the case."""
+    advice: str = ""
+    """What follows from it, or what to do."""
+    message_seq: int | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Message:
+    """One frame as it crossed the wire. Its bytes are kept by the log, its findings beside it, by `seq`."""
+
+    seq: int
+    direction: Direction
+    at: float
+    size: int
+    kind: MessageKind
+    method: str | None
+    """Of a reply: the method of the request it answers, when that is known."""
+    rpc_id: RpcId
+    gist: str
+    """One line that says what is in it."""
+    answers: int | None = None
+    """The seq of the request that this replies to."""
+    latency_ms: float | None = None
+    problem: str | None = None
+    """Why it could not be read as JSON-RPC."""
+    quiet: bool = False
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One HTTP request and its answer, as far as it got; the frames it carried are messages of their own."""
+
+    method: str
+    url: str
+    at: float
+    request_headers: tuple[tuple[str, str], ...]
+    """Secrets are masked before they get here."""
+    status: int | None = None
+    response_headers: tuple[tuple[str, str], ...] = ()
+    answered_ms: float | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class StderrLine:
+    """One line the server wrote to its standard error; shown, never taken for a failure (R5-40)."""
+
+    number: int
+    at: float
+    text: str
+
+
+# ------------------------------------------------------------------------------------------------------- calls
+
+
+@dataclass(slots=True)
+class Progress:
+    """The last progress a call reported."""
+
+    progress: float
+    total: float | None
+    message: str | None
+    at: float
+
+
+@dataclass(slots=True)
+class CallLog:
+    """One `notifications/message` that arrived while a call was running."""
+
+    at: float
+    level: str
+    logger: str | None
+    data: type_json
+
+
+@dataclass(slots=True)
+class Leg:
+    """One request and its reply; a call has several when it is retried or continued."""
+
+    rpc_id: RpcId
+    request_seq: int | None = None
+    reply_seq: int | None = None
+
+
+@dataclass(slots=True)
+class CallError:
+    """Why a call failed. `code` is None when it was us (a time limit, a lost connection), never the server (R6-09)."""
+
+    code: int | None
+    message: str
+    data: type_json = None
+    kind: str = "rpc"
+
+
+TERMINAL: frozenset[CallState] = frozenset({"done", "failed", "cancelled"})
+
+
+@dataclass(slots=True)
+class Call:
+    """One thing the person asked of the server, over all its legs."""
+
+    id: str
+    method: str
+    params: dict[str, Any] | None
+    started_at: float
+    started: float
+    """Monotonic, for durations."""
+    by: str = "person"
+    quiet: bool = False
+    notification: bool = False
+    state: CallState = "running"
+    ended_at: float | None = None
+    duration_ms: float | None = None
+    deadline_at: float | None = None
+    """Wall time at which the time limit strikes, for the count-down; None when it stands still."""
+    progress: Progress | None = None
+    logs: deque[CallLog] = field(default_factory=deque)
+    logs_dropped: int = 0
+    legs: list[Leg] = field(default_factory=list)
+    reply: bytes | None = None
+    """The frame that settled it, as received; results are read from it on demand."""
+    error: CallError | None = None
+    findings: list[Finding] = field(default_factory=list)
+    task_id: str | None = None
+    asks: list[str] = field(default_factory=list)
+    cancel_reason: str | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self.state in TERMINAL
+
+    def settle(self, state: CallState, *, at: float, now: float) -> bool:
+        """Move to a terminal state. The first one wins; False means it came too late."""
+        if self.state in TERMINAL or state not in TERMINAL:
+            return False
+        self.state = state
+        self.ended_at = at
+        self.duration_ms = (now - self.started) * 1000
+        self.deadline_at = None
+        return True
+
+    @property
+    def subject(self) -> str:
+        """What a person recognises it by: the tool's name, else the method."""
+        if self.params is not None:
+            for key in ("name", "uri"):
+                value = self.params.get(key)
+                if isinstance(value, str):
+                    return value
+        return self.method
+
+
+# -------------------------------------------------------------------------------------------------- connection
+
+
+@dataclass(slots=True, frozen=True)
+class Step:
+    """One step of how a connection came about, for the overview."""
+
+    after_ms: float
+    text: str
+    side: Side = "parley"
+    seq: int | None = None
+    code: str | None = None
+    """A wire name shown in mono before the text."""
+
+
+@dataclass(slots=True, frozen=True)
+class Trouble:
+    """Why a connection failed or was lost, in plain words: what happened; why; what to do."""
+
+    kind: str
+    message: str
+    advice: str = ""
+    exit_code: int | None = None
+    last_words: str = ""
+    """The end of what the server wrote to stderr."""
+
+
+@dataclass(slots=True)
+class ConnectionInfo:
+    """What is known about the one link of a session. Survives the link, so that a lost one can be explained."""
+
+    state: ConnectionState = "none"
+    number: int = 0
+    """Counts the connections of this session."""
+    era: Literal["legacy", "modern"] | None = None
+    protocol_version: str | None = None
+    server_info: type_json = None
+    server_capabilities: type_json = None
+    client_capabilities: type_json = None
+    instructions: str | None = None
+    pid: int | None = None
+    began_at: float | None = None
+    ready_at: float | None = None
+    ended_at: float | None = None
+    connect_ms: float | None = None
+    deadline_at: float | None = None
+    """While connecting: when the time limit of the handshake strikes."""
+    transport: str | None = None
+    """What carries it in the end: a target of `http` may turn out to speak the older `sse`."""
+    stream: str | None = None
+    """What became of the stream on which an HTTP server speaks unasked, in words."""
+    steps: list[Step] = field(default_factory=list)
+    trouble: Trouble | None = None
+
+    def offers(self, capability: str) -> bool:
+        """Whether the server declared a capability (R5-04)."""
+        return isinstance(self.server_capabilities, dict) and isinstance(self.server_capabilities.get(capability), dict)
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a server said it has: tools, prompts, resources or templates; its objects as received."""
+
+    items: list[type_json] = field(default_factory=list)
+    state: Literal["none", "loading", "ready", "failed"] = "none"
+    findings: list[Finding] = field(default_factory=list)
+    error: CallError | None = None
+    at: float | None = None
+    stopped: str | None = None
+    """Why the list is not complete, when it is not."""
+
+
+def wire_time(at: float) -> str:
+    """RFC 3339, UTC, milliseconds."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

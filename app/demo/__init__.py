@@ -1,0 +1,1 @@
+"""The built-in demo MCP server: a program of its own, which imports nothing else of Parley."""

@@ -1,0 +1,300 @@
+"""The one way out: which addresses may be dialled, and the guarded HTTP client that dials them.
+
+Addresses are checked on what was resolved, at the moment of connecting, and the address checked is the address
+connected, so a name that changes its mind gains nothing (S24). No redirects, no proxies from the environment, no
+cookies, no decompression, bodies read in chunks by the caller under the caller's cap. One connection pool and one TLS
+context serve the whole process: a context per client costs 0.9 MB and 50 ms (sdk-cookbook.md §6).
+
+Built on httpcore2 rather than httpx2, whose client offers exactly what we would have to switch off. Knows HTTP; knows
+no MCP, no session and no page.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+import anyio
+import httpcore2
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_METADATA = tuple(
+    ipaddress.ip_network(net)
+    for net in ("169.254.0.0/16", "fe80::/10", "100.100.100.200/32", "fd00:ec2::/32", "192.0.0.192/32")
+)
+"""Where clouds keep the credentials of their machines."""
+_NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+
+Kind = Literal["refused-by-policy", "dns", "refused", "unreachable", "tls", "timeout", "cut", "protocol", "bad-url"]
+
+
+class EgressError(Exception):
+    """A request that did not get an HTTP answer. `kind` says why, `detail` in a few words of whoever knows."""
+
+    def __init__(self, kind: Kind, detail: str) -> None:
+        super().__init__(detail)
+        self.kind: Kind = kind
+        self.detail = detail
+
+
+# --------------------------------------------------------------------------------------------------- the policy
+
+
+@dataclass(slots=True)
+class Policy:
+    """Which resolved addresses a mode may dial."""
+
+    mode: Literal["local", "team", "demo"] = "local"
+    own_ports: set[int] = field(default_factory=set)
+    """Where Parley itself listens: it is never its own target (S22)."""
+    allowed_names: frozenset[str] = frozenset()
+    """Internal names that an admin allowed; they may resolve to private addresses, never to metadata or ourselves."""
+
+    def refusal(self, name: str, address: str, port: int) -> str | None:
+        """Why this address may not be dialled; None when it may."""
+        if self.mode == "demo":
+            return "this Parley dials no addresses"
+        ip = ipaddress.ip_address(address.split("%")[0])
+        for form in _forms(ip):
+            if any(form.version == net.version and form in net for net in _METADATA):
+                return f"{address} is a link-local or metadata address"
+            if form.is_multicast or form.is_unspecified or (form.version == 4 and form in _BROADCAST):
+                return f"{address} is not the address of one machine"
+            if port in self.own_ports and (form.is_loopback or _is_ours(form)):
+                return f"{address} port {port} is this Parley itself"
+        if self.mode == "team" and name.rstrip(".").lower() not in self.allowed_names:
+            if any(net.version == ip.version and ip in net for net in _NAT64):
+                return f"{address} is not a public address"
+            for form in _forms(ip):
+                if not form.is_global:
+                    return f"{address} is not a public address"
+        return None
+
+
+_BROADCAST = ipaddress.ip_network("255.255.255.255/32")
+
+
+def _forms(ip: Address) -> Iterable[Address]:
+    """An address and every IPv4 address that hides in it."""
+    yield ip
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            yield ip.ipv4_mapped
+        if ip.sixtofour is not None:
+            yield ip.sixtofour
+        if ip.teredo is not None:
+            yield from ip.teredo
+        if any(ip in net for net in _NAT64):
+            yield ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+
+
+def _is_ours(ip: Address) -> bool:
+    """Whether an address belongs to this machine: only its own addresses can be bound."""
+    family = socket.AF_INET6 if ip.version == 6 else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(ip), 0))
+    except OSError:
+        return False
+    return True
+
+
+class _GuardedBackend(httpcore2.AnyIOBackend):
+    """Resolves, checks every address, and connects to one that was checked."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.AsyncNetworkStream:
+        try:
+            with anyio.fail_after(timeout):
+                found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except TimeoutError:
+            raise EgressError("dns", f"the name {host} was not resolved in time") from None
+        except (OSError, UnicodeError) as fault:
+            raise EgressError("dns", f"the name {host} cannot be resolved ({_words(fault)})") from None
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        for address in addresses:
+            reason = self._policy.refusal(host, address, port)
+            if reason is not None:
+                raise EgressError("refused-by-policy", reason)
+        last: Exception = EgressError("dns", f"the name {host} has no address")
+        for address in addresses:
+            try:
+                return await super().connect_tcp(address, port, timeout, local_address, socket_options)
+            except httpcore2.ConnectTimeout:
+                last = EgressError("timeout", f"no connection to {address} port {port} within {timeout:g} s")
+            except httpcore2.ConnectError as fault:
+                last = _connect_error(fault, address, port)
+        raise last
+
+
+def _connect_error(fault: Exception, address: str, port: int) -> EgressError:
+    for cause in _causes(fault):
+        if isinstance(cause, ConnectionRefusedError) or getattr(cause, "errno", None) == errno.ECONNREFUSED:
+            return EgressError("refused", f"nothing listens at {address} port {port}")
+    return EgressError("unreachable", f"{address} port {port} cannot be reached ({_words(fault)})")
+
+
+def _causes(fault: BaseException) -> Iterable[BaseException]:
+    """An exception and everything behind it."""
+    stack: list[BaseException] = [fault]
+    seen: set[int] = set()
+    while stack:
+        one = stack.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, BaseExceptionGroup):
+            stack.extend(one.exceptions)
+        stack.extend(behind for behind in (one.__cause__, one.__context__) if behind is not None)
+
+
+def _words(fault: BaseException) -> str:
+    text = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
+    return " ".join(str(text).split())[:200]
+
+
+# --------------------------------------------------------------------------------------------------- the client
+
+
+@dataclass(slots=True, frozen=True)
+class Answer:
+    """An HTTP answer whose body is still on the wire."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: AsyncIterator[bytes]
+
+    def header(self, name: str) -> str:
+        """The first value of a header; empty when it is absent."""
+        return next((value for key, value in self.headers if key == name), "")
+
+
+class Egress:
+    """The guarded HTTP client of a process."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._pool: httpcore2.AsyncConnectionPool | None = None
+
+    def _client(self) -> httpcore2.AsyncConnectionPool:
+        if self._pool is None:
+            self._pool = httpcore2.AsyncConnectionPool(
+                ssl_context=ssl.create_default_context(),
+                max_connections=None,
+                max_keepalive_connections=200,
+                keepalive_expiry=30,
+                network_backend=_GuardedBackend(self.policy),
+            )
+        return self._pool
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        if self._pool is not None:
+            await self._pool.aclose()
+
+    @asynccontextmanager
+    async def request(
+        self,
+        method: str,
+        url: str,
+        headers: Iterable[tuple[str, str]],
+        content: bytes = b"",
+        *,
+        connect: float = 15.0,
+        read: float | None = None,
+    ) -> AsyncGenerator[Answer, None]:
+        """Send one request; the answer, its body unread. EgressError when there is none, also while reading it.
+
+        `read` is the longest silence between two bytes; None waits for as long as somebody may be thinking."""
+        parts = split(url)
+        timeouts = {"connect": connect, "write": 30.0, "pool": connect, "read": read}
+        wire = [(b"host", parts.netloc.encode()), (b"accept-encoding", b"identity"), (b"user-agent", b"parley")]
+        wire += [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers]
+        if method == "POST":
+            wire.append((b"content-length", str(len(content)).encode()))
+        with _spoken():
+            async with self._client().stream(
+                method, url, headers=wire, content=content, extensions={"timeout": timeouts}
+            ) as response:
+                yield Answer(
+                    response.status,
+                    tuple((k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in response.headers),
+                    response.aiter_stream(),
+                )
+
+
+@dataclass(slots=True, frozen=True)
+class Parts:
+    """The parts of an address that matter here."""
+
+    scheme: str
+    netloc: str
+    origin: tuple[str, str, int]
+
+
+def split(url: str) -> Parts:
+    """Read an http(s) address strictly; EgressError when it is not one (R5-75)."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as fault:
+        raise EgressError("bad-url", f"{url} is not an address ({fault})") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise EgressError("bad-url", f"{url} is not an http or https address")
+    if parts.username is not None or parts.password is not None:
+        raise EgressError("bad-url", "an address must not contain a user name or password; send them as a header")
+    if any(ord(char) <= 32 or ord(char) == 127 for char in url):
+        raise EgressError("bad-url", "an address must not contain spaces or control characters")
+    port = port or (443 if parts.scheme == "https" else 80)
+    return Parts(parts.scheme, parts.netloc, (parts.scheme, parts.hostname.lower(), port))
+
+
+class _spoken:
+    """Turns what httpcore says of a failure into an EgressError."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _type: type[BaseException] | None, fault: BaseException | None, _tb: object) -> None:
+        if fault is None or isinstance(fault, EgressError) or not isinstance(fault, Exception):
+            return
+        for cause in _causes(fault):
+            if isinstance(cause, ssl.SSLError):
+                said = getattr(cause, "verify_message", "") or (cause.reason or str(cause))
+                raise EgressError("tls", " ".join(str(said).split())[:200]) from None
+            if isinstance(cause, EgressError):
+                raise cause from None
+        kind = next((_KINDS[each] for each in type(fault).__mro__ if each in _KINDS), None)
+        if kind is not None:
+            raise EgressError(kind, _words(fault)) from None
+
+
+_KINDS: dict[type, Kind] = {
+    httpcore2.ConnectTimeout: "timeout",
+    httpcore2.PoolTimeout: "timeout",
+    httpcore2.ReadTimeout: "timeout",
+    httpcore2.WriteTimeout: "timeout",
+    httpcore2.ConnectError: "unreachable",
+    httpcore2.NetworkError: "cut",
+    httpcore2.RemoteProtocolError: "cut",
+    httpcore2.LocalProtocolError: "protocol",
+    httpcore2.UnsupportedProtocol: "bad-url",
+}

@@ -1,0 +1,727 @@
+"""Streamable HTTP, and the older HTTP with SSE: links of our own on the guarded client.
+
+Ours rather than the SDK's transports, which is the simpler way out of their faults (sdk-cookbook.md §5, §7): there, a
+network error on one POST ends the connection, a 500 leaves a caller hanging, a slow notification delays everybody, the
+GET stream is given up after two errors, bodies are read without a limit and parsed in the event loop. Containing each
+from outside took more code than the few hundred lines here, and would still not show the exact bytes.
+
+Each message is its own POST (R5-41) in a task of its own, so whatever happens to it happens to it alone. Everything
+that arrives on any stream goes through one bounded queue, so a flood pushes back on its own socket. Owns session id,
+revision header, resumption and the words for HTTP failures. Knows no JSON-RPC beyond "this POST carries request 7".
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+import anyio
+import anyio.abc
+
+from app.core.jsontext import parse
+from app.core.model import Exchange, Finding, HttpTarget, RpcId, Trouble, masked, masked_url
+from app.egress import Answer, Egress, EgressError, split
+from app.protocol.link import Barrier, Failed, Frame, Inbound, Link, LinkError, LinkHost, Outbound, Oversized, Remarked
+from app.settings import Limits
+
+_QUEUE = 64
+_SHORT_READ = 30.0
+"""Silence that is too long for the answer to a notification or a reply; nobody is thinking there."""
+_RETRY_SECONDS = 1.0
+_RETRY_AT_LEAST = 0.02
+"""A server may ask us back at once, and still must not make us spin."""
+_RETRY_AT_MOST = 30.0
+_RESUMES = 5
+_GOODBYE_SECONDS = 2.0
+_ENDED_EARLY = Trouble("cut", "The stream ended before the reply came.", "Look at the server's log, then call again.")
+_BODY_SHOWN = 300
+_EOL = re.compile(rb"\r\n|\n|\r")
+_SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}")
+
+
+# ------------------------------------------------------------------------------------------- server-sent events
+
+
+@dataclass(slots=True, frozen=True)
+class SseEvent:
+    """One event of a stream: what was sent, exactly."""
+
+    event: str
+    data: bytes
+    id: str | None
+    retry: int | None
+    """Milliseconds to wait before coming back, when the server said so."""
+
+
+class SseParser:
+    """Chunks in, events out, in linear time; an event above the limit is an Oversized, and ends the stream."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._buffer = bytearray()
+        self._searched = 0
+        self._after_cr = False
+        self._first = True
+        self._data: list[bytes] = []
+        self._size = 0
+        self._event, self._id, self._retry = "", None, None  # type: str, str | None, int | None
+
+    def feed(self, chunk: bytes) -> list[SseEvent | Oversized]:
+        """The events that this chunk completes."""
+        if self._after_cr and chunk:
+            chunk = chunk.removeprefix(b"\n")
+            self._after_cr = False
+        self._buffer += chunk
+        if self._first and len(self._buffer) >= 3:
+            self._first = False
+            if self._buffer.startswith(b"\xef\xbb\xbf"):
+                del self._buffer[:3]
+        events: list[SseEvent | Oversized] = []
+        start = 0
+        while (end := _EOL.search(self._buffer, max(start, self._searched))) is not None:
+            line = bytes(self._buffer[start : end.start()])
+            start = self._searched = end.end()
+            if end.group() == b"\r" and start == len(self._buffer):
+                self._after_cr = True
+            event = self._line(line)
+            if event is not None:
+                events.append(event)
+        del self._buffer[:start]
+        self._searched = len(self._buffer)
+        if self._size + len(self._buffer) > self._limit:
+            events.append(
+                Oversized(
+                    b"\n".join(self._data)[:65536] or bytes(self._buffer[:65536]), self._size + len(self._buffer), False
+                )
+            )
+            self._data, self._size = [], 0
+            self._buffer.clear()
+            self._searched = 0
+        return events
+
+    def _line(self, line: bytes) -> SseEvent | None:
+        if not line:
+            return self._dispatch()
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        match name:
+            case b"data":
+                self._data.append(value)
+                self._size += len(value) + 1
+            case b"event":
+                self._event = value.decode(errors="replace")
+            case b"id" if b"\0" not in value:
+                self._id = value.decode(errors="replace")
+            case b"retry" if value.isdigit() and len(value) < 10:
+                self._retry = int(value)
+        return None
+
+    def _dispatch(self) -> SseEvent | None:
+        """An empty line ends an event. One without data still carries an id or a retry (R5-43)."""
+        found = SseEvent(self._event or "message", b"\n".join(self._data), self._id, self._retry)
+        empty = not self._data and self._id is None and self._retry is None
+        self._data, self._size, self._event, self._id, self._retry = [], 0, "", None, None
+        return None if empty else found
+
+
+# ---------------------------------------------------------------------------------------------- words for people
+
+
+def egress_trouble(fault: EgressError, url: str) -> Trouble:
+    """What to say of a request that got no HTTP answer."""
+    said = fault.detail
+    match fault.kind:
+        case "refused-by-policy":
+            return Trouble("policy", f"Parley does not dial {url}: {said}.", "Connect to another address.")
+        case "dns":
+            return Trouble("dns", f"The address was not found: {said}.", "Check the host name, and your network.")
+        case "refused":
+            return Trouble("refused", f"The connection was refused: {said}.", "Start the server, or correct the port.")
+        case "unreachable":
+            return Trouble(
+                "unreachable", f"The server cannot be reached: {said}.", "Check the address and your network."
+            )
+        case "tls":
+            return Trouble(
+                "tls",
+                f"No secure connection to {url}: {said}.",
+                "Check the certificate and its host name, or use http:// if the server does not speak TLS.",
+            )
+        case "timeout":
+            return Trouble("timeout", f"The server took too long: {said or 'no answer'}.", "Check that it is running.")
+        case "cut":
+            return Trouble(
+                "cut", f"The server closed the connection in the middle: {said}.", "Look at the server's log."
+            )
+        case "bad-url":
+            return Trouble("bad-url", f"This cannot be dialled: {said}.", "Correct the address.")
+        case _:
+            return Trouble("http", f"This is not HTTP: {said}.", "Check that the port belongs to an HTTP server.")
+
+
+def status_trouble(status: int, url: str, answer: Answer, body: bytes) -> Trouble:
+    """What to say of an HTTP status that is not a success."""
+    said = _excerpt(body)
+    quoted = f" It said: {said}" if said else ""
+    kind = f"http-{status}"
+    after = answer.header("retry-after")
+    match status:
+        case 401:
+            return Trouble(
+                kind,
+                f"The server wants to know who you are (401).{quoted}",
+                "Add an Authorization header to the target. Signing in with OAuth comes with a later release.",
+            )
+        case 403:
+            return Trouble(
+                kind, f"The server refuses this client (403).{quoted}", "Check the headers and the server's rules."
+            )
+        case 404:
+            return Trouble(
+                kind, f"There is nothing at this address (404).{quoted}", "Check the path: it often ends in /mcp."
+            )
+        case 405:
+            return Trouble(
+                kind,
+                f"The address takes no POST (405).{quoted}",
+                "Check the path. For a server of the older kind choose the transport SSE.",
+            )
+        case 429:
+            wait = f" Try again in {after} s." if after.isdigit() else " Try again later."
+            return Trouble(kind, f"The server says there were too many requests (429).{quoted}", wait.strip())
+        case _ if 300 <= status < 400:
+            where = answer.header("location")
+            return Trouble(
+                kind,
+                f"The server redirects ({status}) to {where or 'nowhere'}, and Parley follows no redirects.",
+                "Connect to that address, if you trust it.",
+            )
+        case _ if status >= 500:
+            return Trouble(kind, f"The server failed ({status}).{quoted}", "Look at the server's log.")
+        case _:
+            return Trouble(
+                kind, f"The server refused the request ({status}).{quoted}", "Check the address and the headers."
+            )
+
+
+def content_trouble(content_type: str, body: bytes) -> Trouble:
+    """What to say of a success that is no MCP answer."""
+    if "html" in content_type or body.lstrip()[:1] == b"<":
+        return Trouble(
+            "html",
+            "The address answers with a web page, not with MCP.",
+            "Check the path: the MCP endpoint often ends in /mcp.",
+        )
+    shown = content_type or "no content type"
+    return Trouble(
+        "content-type",
+        f"The answer is of the type {shown}; MCP answers are application/json or text/event-stream.",
+        "Check the path, and that the server speaks streamable HTTP.",
+    )
+
+
+def _excerpt(body: bytes) -> str:
+    if body.lstrip()[:1] == b"<":
+        return ""
+    text = " ".join(body[:_BODY_SHOWN].decode(errors="replace").split())
+    return f"“{text}”" if text else ""
+
+
+def _media_type(answer: Answer) -> str:
+    return answer.header("content-type").partition(";")[0].strip().lower()
+
+
+class _TooLarge(Exception):
+    def __init__(self, prefix: bytes, size: int) -> None:
+        super().__init__(f"{size} bytes")
+        self.prefix, self.size = prefix, size
+
+
+async def _body(answer: Answer, limit: int) -> bytes:
+    """The whole body, if it is not larger than the limit."""
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in answer.body:
+        parts.append(chunk)
+        size += len(chunk)
+        if size > limit:
+            raise _TooLarge(b"".join(parts)[:65536], size)
+    return b"".join(parts)
+
+
+async def _beginning(answer: Answer, limit: int = 65536) -> bytes:
+    """The beginning of a body that is only shown."""
+    found = b""
+    async for chunk in answer.body:
+        found += chunk
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+# --------------------------------------------------------------------------------------------------- both links
+
+
+class _HttpLink:
+    """What both HTTP transports share: the queue, the headers, the record of exchanges."""
+
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
+        self._target, self._limits, self._egress, self._host = target, limits, egress, host
+        self._put, self._take = anyio.create_memory_object_stream[Inbound](_QUEUE)
+        self._group: anyio.abc.TaskGroup | None = None
+        self._waiting: dict[RpcId, anyio.Event] = {}
+        self._trouble: Trouble | None = None
+        self._version: str | None = None
+        self.pid: int | None = None
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Hold the tasks of this link until it is cancelled."""
+        async with anyio.create_task_group() as group:
+            self._group = group
+            self._started()
+            task_status.started()
+            await anyio.sleep_forever()
+
+    def _started(self) -> None:
+        """The task group is open."""
+
+    async def receive(self) -> list[Inbound] | None:
+        """What arrived on any of the streams."""
+        items: list[Inbound] = []
+        try:
+            items.append(await self._take.receive())
+            while len(items) < _QUEUE:
+                items.append(self._take.receive_nowait())
+        except anyio.WouldBlock:
+            pass
+        except anyio.EndOfStream:
+            return items or None
+        return items
+
+    def agreed(self, version: str) -> None:
+        """From now on every request carries the revision (R5-46)."""
+        self._version = version
+
+    def settled(self, rpc_id: RpcId) -> None:
+        """The stream that waits for this reply may end."""
+        event = self._waiting.pop(rpc_id, None)
+        if event is not None:
+            event.set()
+
+    async def ended(self) -> Trouble:
+        """Why it ended."""
+        return self._trouble or Trouble("closed", "The server closed the connection.", "Connect again.")
+
+    def _over(self, trouble: Trouble) -> None:
+        """The whole channel has ended."""
+        self._trouble = self._trouble or trouble
+        self._put.close()
+
+    async def _tell(self, item: Inbound) -> None:
+        try:
+            await self._put.send(item)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            return
+
+    def _headers(self, accept: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
+        headers = [("accept", accept), *more]
+        if self._version is not None:
+            headers.append(("mcp-protocol-version", self._version))
+        return headers + list(self._target.headers.items())
+
+    def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], seq: int | None = None) -> Exchange:
+        exchange = Exchange(method, masked_url(url), time.time(), masked(headers, self._target.secret))
+        if seq is not None:
+            self._host.exchanged(seq, exchange)
+        return exchange
+
+    def _answered(self, exchange: Exchange, answer: Answer) -> None:
+        exchange.status = answer.status
+        exchange.response_headers = masked(answer.headers, self._target.secret)
+        exchange.answered_ms = (time.time() - exchange.at) * 1000
+
+    async def _events(self, answer: Answer) -> AsyncIterator[SseEvent | Oversized]:
+        parser = SseParser(self._limits.message_bytes)
+        async for chunk in answer.body:
+            for event in parser.feed(chunk):
+                yield event
+                if isinstance(event, Oversized):
+                    return
+
+    async def _failed(self, about: Outbound, exchange: Exchange, trouble: Trouble) -> None:
+        """One POST got nowhere: its request fails, or a remark stands beside the frame."""
+        exchange.error = exchange.error or trouble.message
+        if about.settled:
+            raise LinkError(trouble)
+        if about.kind == "request":
+            await self._tell(Failed(about.rpc_id, trouble))
+        else:
+            await self._tell(Remarked(about.seq, Finding("R5-41", "note", trouble.message, trouble.advice)))
+
+
+# --------------------------------------------------------------------------------------------- streamable HTTP
+
+
+class StreamableLink(_HttpLink):
+    """Streamable HTTP of 2025-03-26 and later (R5-41…R5-46)."""
+
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
+        super().__init__(target, limits, egress, host)
+        self._session_id: str | None = None
+
+    def _headers(self, accept: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
+        headers = super()._headers(accept, *more)
+        if self._session_id is not None:
+            headers.append(("mcp-session-id", self._session_id))
+        return headers
+
+    async def send(self, raw: bytes, about: Outbound) -> None:
+        """One POST in a task of its own; nobody waits for it unless told to."""
+        if self._group is None or self._trouble is not None:
+            raise LinkError(await self.ended())
+        if about.kind == "request":
+            self._waiting[about.rpc_id] = anyio.Event()
+        if about.settled:
+            await self._post(raw, about)
+        else:
+            self._group.start_soon(self._post, raw, about)
+        if about.method == "notifications/initialized":
+            self._group.start_soon(self._listen)
+
+    async def _post(self, raw: bytes, about: Outbound) -> None:
+        url, is_request = self._target.url, about.kind == "request"
+        headers = self._headers("application/json, text/event-stream", ("content-type", "application/json"))
+        exchange = self._exchange("POST", url, headers, about.seq)
+        resume: _Resume | None = None
+        try:
+            async with self._egress.request(
+                "POST", url, headers, raw, read=None if is_request else _SHORT_READ
+            ) as answer:
+                self._answered(exchange, answer)
+                resume = await self._take_answer(answer, about, exchange)
+        except EgressError as fault:
+            await self._failed(about, exchange, egress_trouble(fault, url))
+        except _TooLarge as fault:
+            await self._too_large(about, exchange, fault.prefix, fault.size)
+        if resume is not None:
+            await self._resume(about, resume)
+
+    async def _take_answer(self, answer: Answer, about: Outbound, exchange: Exchange) -> _Resume | None:
+        media = _media_type(answer)
+        if not 200 <= answer.status < 300:
+            await self._refused(answer, about, exchange)
+            return None
+        if about.method == "initialize":
+            await self._keep_session(answer, about)
+        if about.kind != "request":
+            return None
+        if answer.header("content-encoding") not in ("", "identity"):
+            trouble = Trouble("encoding", "The answer is compressed, though Parley asked for it not to be.", "")
+            await self._failed(about, exchange, trouble)
+        elif media == "application/json":
+            body = await _body(answer, self._limits.message_bytes)
+            await self._tell(Frame(body, about.rpc_id, exchange))
+            await self._unanswered(about, exchange, Trouble("no-reply", "The answer does not contain the reply.", ""))
+        elif media == "text/event-stream":
+            return await self._stream(answer, about, exchange)
+        elif answer.status == 202:
+            finding = Finding("R5-41", "must", "The server accepted this request (202) and answered nothing.", "")
+            await self._tell(Remarked(about.seq, finding))
+        else:
+            body = await _beginning(answer)
+            if body:
+                await self._tell(Frame(body, about.rpc_id, exchange))
+            await self._failed(about, exchange, content_trouble(media, body))
+        return None
+
+    async def _keep_session(self, answer: Answer, about: Outbound) -> None:
+        found = answer.header("mcp-session-id")
+        if not found:
+            return
+        if _SESSION_ID.fullmatch(found) is None:
+            finding = Finding(
+                "R5-45", "must", "The session id is not made of visible ASCII characters.", "It is not used."
+            )
+            await self._tell(Remarked(about.seq, finding))
+            return
+        self._session_id = found
+
+    async def _refused(self, answer: Answer, about: Outbound, exchange: Exchange) -> None:
+        """A status that is no success: perhaps with a JSON-RPC error inside, which is then the reply."""
+        body = await _beginning(answer)
+        if answer.status == 404 and self._session_id is not None:
+            self._session_id = None
+            self._over(
+                Trouble(
+                    "session-gone", "The server no longer knows this session (404).", "Connect again for a new one."
+                )
+            )
+            return
+        value = parse(body).value if _media_type(answer) == "application/json" else None
+        if isinstance(value, dict) and "error" in value:
+            await self._tell(Frame(body, about.rpc_id, exchange))
+            if value.get("id") == about.rpc_id and about.kind == "request":
+                return
+            error = value["error"]
+            said = error.get("message") if isinstance(error, dict) else None
+            body = said.encode() if isinstance(said, str) else body
+        await self._failed(about, exchange, status_trouble(answer.status, self._target.url, answer, body))
+
+    async def _too_large(self, about: Outbound, exchange: Exchange, prefix: bytes, size: int) -> None:
+        limit = self._limits.message_bytes / 1048576
+        await self._tell(Oversized(prefix, size, False, exchange))
+        await self._failed(
+            about,
+            exchange,
+            Trouble(
+                "oversized", f"The answer is larger than {limit:g} MiB, so it was not read.", "Ask for less at a time."
+            ),
+        )
+
+    # ---- streams
+
+    async def _stream(
+        self, answer: Answer, about: Outbound, exchange: Exchange, before: _Resume | None = None
+    ) -> _Resume | None:
+        """Frames of an SSE answer, until it ends; how to go on when it ended before the reply came."""
+        last_id = None if before is None else before.last_id
+        retry = _RETRY_SECONDS if before is None else before.after
+        cut: EgressError | None = None
+        try:
+            async for event in self._events(answer):
+                if isinstance(event, Oversized):
+                    await self._too_large(about, exchange, event.prefix, event.size)
+                    return None
+                last_id = event.id if event.id is not None else last_id
+                retry = max(event.retry / 1000, _RETRY_AT_LEAST) if event.retry is not None else retry
+                if event.data:
+                    await self._tell(Frame(event.data, about.rpc_id, exchange))
+        except EgressError as fault:
+            cut = fault
+        if await self._is_settled(about.rpc_id):
+            return None
+        if last_id is not None:
+            return _Resume(last_id, retry)
+        await self._failed(about, exchange, _ENDED_EARLY if cut is None else egress_trouble(cut, self._target.url))
+        return None
+
+    async def _is_settled(self, rpc_id: RpcId) -> bool:
+        """Whether the reply has come, once everything that arrived has been looked at."""
+        reached = anyio.Event()
+        await self._tell(Barrier(reached))
+        if self._trouble is None:
+            await reached.wait()
+        return rpc_id not in self._waiting
+
+    async def _unanswered(self, about: Outbound, exchange: Exchange, trouble: Trouble) -> None:
+        if not await self._is_settled(about.rpc_id):
+            await self._failed(about, exchange, trouble)
+
+    async def _resume(self, about: Outbound, resume: _Resume) -> None:
+        """Come back for the rest of a stream, after exactly the time the server asked for (R5-43)."""
+        url, failures = self._target.url, 0
+        while True:
+            await anyio.sleep(resume.after if failures == 0 else max(resume.after, 2**failures))
+            if about.rpc_id not in self._waiting:
+                return
+            headers = self._headers("text/event-stream", ("last-event-id", resume.last_id))
+            exchange = self._exchange("GET", url, headers)
+            try:
+                async with self._egress.request("GET", url, headers) as answer:
+                    self._answered(exchange, answer)
+                    if answer.status != 200 or _media_type(answer) != "text/event-stream":
+                        await self._refused(answer, about, exchange)
+                        return
+                    again = await self._stream(answer, about, exchange, resume)
+            except EgressError as fault:
+                failures += 1
+                if failures == _RESUMES:
+                    await self._failed(about, exchange, egress_trouble(fault, url))
+                    return
+                continue
+            if again is None:
+                return
+            failures, resume = 0, again
+
+    async def _listen(self) -> None:
+        """The GET stream, on which a server speaks unasked (R5-42): kept up for as long as the connection lives."""
+        url, last_id, wait = self._target.url, None, _RETRY_SECONDS  # type: str, str | None, float
+        while self._trouble is None:
+            heard, retry, words = False, None, "ended"  # type: bool, float | None, str
+            more = () if last_id is None else (("last-event-id", last_id),)
+            headers = self._headers("text/event-stream", *more)
+            exchange = self._exchange("GET", url, headers)
+            try:
+                async with self._egress.request("GET", url, headers) as answer:
+                    self._answered(exchange, answer)
+                    if answer.status == 404 and self._session_id is not None:
+                        await self._refused(answer, Outbound("notification", 0), exchange)
+                        return
+                    if answer.status != 200 or _media_type(answer) != "text/event-stream":
+                        body = await _beginning(answer)
+                        if answer.status < 500 and answer.status != 429:
+                            offered = (
+                                "not offered by the server (405)"
+                                if answer.status == 405
+                                else f"refused ({answer.status})"
+                            )
+                            self._host.stream_changed(offered)
+                            return
+                        words = status_trouble(answer.status, url, answer, body).message
+                    else:
+                        self._host.stream_changed("open")
+                        async for event in self._events(answer):
+                            if isinstance(event, Oversized):
+                                await self._tell(Oversized(event.prefix, event.size, False, exchange))
+                                break
+                            heard = True
+                            last_id = event.id if event.id is not None else last_id
+                            retry = max(event.retry / 1000, _RETRY_AT_LEAST) if event.retry is not None else retry
+                            if event.data:
+                                await self._tell(Frame(event.data, None, exchange))
+            except EgressError as fault:
+                words = egress_trouble(fault, url).message
+            wait = retry if retry is not None else (_RETRY_SECONDS if heard else min(wait * 2, _RETRY_AT_MOST))
+            self._host.stream_changed(f"down, trying again in {wait:g} s: {words}")
+            await anyio.sleep(wait)
+
+    async def goodbye(self) -> None:
+        """Tell the server that we leave (R5-45); that it does not care is no news."""
+        if self._session_id is None or self._trouble is not None:
+            return
+        headers = self._headers("application/json, text/event-stream")
+        exchange = self._exchange("DELETE", self._target.url, headers)
+        with anyio.move_on_after(_GOODBYE_SECONDS):
+            try:
+                async with self._egress.request(
+                    "DELETE", self._target.url, headers, connect=1, read=_GOODBYE_SECONDS
+                ) as answer:
+                    self._answered(exchange, answer)
+            except EgressError as fault:
+                exchange.error = fault.detail
+
+
+@dataclass(slots=True, frozen=True)
+class _Resume:
+    """Where and when to go on reading."""
+
+    last_id: str
+    after: float
+
+
+# ----------------------------------------------------------------------------------------------- HTTP with SSE
+
+
+class SseLink(_HttpLink):
+    """HTTP with SSE of 2024-11-05: one stream for everything the server says, POSTs for what we say (R5-47)."""
+
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
+        super().__init__(target, limits, egress, host)
+        self._endpoint: str | None = None
+        self._known = anyio.Event()
+
+    def _started(self) -> None:
+        if self._group is not None:
+            self._group.start_soon(self._listen)
+
+    async def send(self, raw: bytes, about: Outbound) -> None:
+        """One POST in a task of its own, to where the server said; the reply comes on the stream."""
+        if self._group is None:
+            raise LinkError(await self.ended())
+        await self._known.wait()
+        if self._endpoint is None or self._trouble is not None:
+            raise LinkError(await self.ended())
+        if about.settled:
+            await self._post(raw, about, self._endpoint)
+        else:
+            self._group.start_soon(self._post, raw, about, self._endpoint)
+
+    async def _post(self, raw: bytes, about: Outbound, url: str) -> None:
+        headers = self._headers("application/json", ("content-type", "application/json"))
+        exchange = self._exchange("POST", url, headers, about.seq)
+        try:
+            async with self._egress.request("POST", url, headers, raw, read=_SHORT_READ) as answer:
+                self._answered(exchange, answer)
+                if not 200 <= answer.status < 300:
+                    body = await _beginning(answer)
+                    await self._failed(about, exchange, status_trouble(answer.status, url, answer, body))
+        except EgressError as fault:
+            await self._failed(about, exchange, egress_trouble(fault, url))
+
+    async def _listen(self) -> None:
+        url = self._target.url
+        headers = self._headers("text/event-stream")
+        exchange = self._exchange("GET", url, headers)
+        trouble = Trouble("cut", "The server ended the stream, and with it the connection.", "Connect again.")
+        try:
+            async with self._egress.request("GET", url, headers) as answer:
+                self._answered(exchange, answer)
+                if answer.status != 200:
+                    trouble = status_trouble(answer.status, url, answer, await _beginning(answer))
+                elif _media_type(answer) != "text/event-stream":
+                    trouble = content_trouble(_media_type(answer), await _beginning(answer))
+                else:
+                    trouble = await self._heard(answer, exchange) or trouble
+        except EgressError as fault:
+            trouble = egress_trouble(fault, url)
+        finally:
+            self._over(trouble)
+            self._known.set()
+
+    async def _heard(self, answer: Answer, exchange: Exchange) -> Trouble | None:
+        async for event in self._events(answer):
+            if isinstance(event, Oversized):
+                await self._tell(Oversized(event.prefix, event.size, True, exchange))
+                return None
+            if event.event == "endpoint" and self._endpoint is None:
+                trouble = self._found_endpoint(event.data)
+                if trouble is not None:
+                    return trouble
+            elif event.data:
+                if self._endpoint is None:
+                    return Trouble(
+                        "no-endpoint", "The stream does not begin with an `endpoint` event.", "Check the address."
+                    )
+                await self._tell(Frame(event.data, None, exchange))
+        return None
+
+    def _found_endpoint(self, data: bytes) -> Trouble | None:
+        """Where to POST. It must be of the same origin: a server does not get to aim us at somebody else."""
+        where = urljoin(self._target.url, data.decode(errors="replace").strip())
+        try:
+            same = split(where).origin == split(self._target.url).origin
+        except EgressError as fault:
+            return Trouble(
+                "endpoint", f"The endpoint the server named cannot be used: {fault.detail}.", "Check the server."
+            )
+        if not same:
+            return Trouble(
+                "endpoint", f"The server named an endpoint of another origin: {where}.", "Parley does not follow."
+            )
+        self._endpoint = where
+        self._host.stream_changed("open")
+        self._host.step(f"The server takes messages at {masked_url(where)}")
+        self._known.set()
+        return None
+
+
+@asynccontextmanager
+async def open_http(target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> AsyncGenerator[Link, None]:
+    """A link to an HTTP server. Nothing is dialled before the first frame, so this cannot fail on the network."""
+    try:
+        split(target.url)
+    except EgressError as fault:
+        raise LinkError(egress_trouble(fault, target.url)) from None
+    if target.transport == "sse":
+        yield SseLink(target, limits, egress, host)
+        return
+    link = StreamableLink(target, limits, egress, host)
+    try:
+        yield link
+    finally:
+        with anyio.CancelScope(shield=True):
+            await link.goodbye()

@@ -1,0 +1,134 @@
+"""The link: an open, two-way channel of frames to one server, whatever carries it.
+
+Owns the words that transports and JSON-RPC share. A frame is bytes, exact; what it means is for the reader. A link
+says what failed where: one request, or the whole channel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import anyio
+import anyio.abc
+
+from app.core.model import Exchange, Finding, ParleyError, RpcId, Trouble
+
+
+class LinkError(ParleyError):
+    """The link could not be opened, ended, or lost one request. Carries what to tell the person."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.message)
+        self.trouble = trouble
+
+
+@dataclass(slots=True, frozen=True)
+class Frame:
+    """A frame that came with an HTTP exchange; plain `bytes` stand for one that needs no more words."""
+
+    raw: bytes
+    via: RpcId = None
+    """The id of our request whose answer carried it, when one did."""
+    exchange: Exchange | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Oversized:
+    """A frame above the limit: its beginning, and how much of it had arrived when we stopped reading.
+
+    `fatal` means that the channel cannot go on, because nobody knows where the next frame begins."""
+
+    prefix: bytes
+    size: int
+    fatal: bool = True
+    exchange: Exchange | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Failed:
+    """One request of ours will get no reply, and nothing else is harmed."""
+
+    rpc_id: RpcId
+    trouble: Trouble
+
+
+@dataclass(slots=True, frozen=True)
+class Remarked:
+    """Something to say beside a frame that we sent."""
+
+    seq: int
+    finding: Finding
+
+
+@dataclass(slots=True, frozen=True)
+class Barrier:
+    """Everything before this has been taken when `reached` is set."""
+
+    reached: anyio.Event
+
+
+Inbound = bytes | Frame | Oversized | Failed | Remarked | Barrier
+
+
+@dataclass(slots=True, frozen=True)
+class Outbound:
+    """What a link should know of a frame it sends."""
+
+    kind: Literal["request", "notification", "reply"]
+    seq: int
+    """Of its message in the log."""
+    rpc_id: RpcId = None
+    method: str | None = None
+    settled: bool = False
+    """Wait until the server has taken it; raises LinkError when it does not."""
+
+
+class Link(Protocol):
+    """One open channel."""
+
+    pid: int | None
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """The link's own work beside sending and receiving; started once, cancelled at the end."""
+        ...
+
+    async def receive(self) -> list[Inbound] | None:
+        """The next items, in order, as many as arrived together; None once the channel has ended."""
+        ...
+
+    async def send(self, raw: bytes, about: Outbound) -> None:
+        """Put one whole frame on the wire, also when the caller is cancelled. Raises LinkError when it is gone."""
+        ...
+
+    def agreed(self, version: str) -> None:
+        """The handshake settled on this revision."""
+        ...
+
+    def settled(self, rpc_id: RpcId) -> None:
+        """Nobody waits for this request of ours any more."""
+        ...
+
+    async def ended(self) -> Trouble:
+        """Called once the frames have ended: why, in plain words."""
+        ...
+
+
+class LinkHost(Protocol):
+    """What a link tells the session it serves."""
+
+    def stderr_line(self, line: bytes) -> None:
+        """The server wrote a line to its stderr."""
+        ...
+
+    def exchanged(self, seq: int, exchange: Exchange) -> None:
+        """A frame that we sent left with this HTTP exchange."""
+        ...
+
+    def step(self, text: str, *, seq: int | None = None, code: str | None = None) -> None:
+        """One step of how the connection came about."""
+        ...
+
+    def stream_changed(self, words: str) -> None:
+        """What became of the stream on which a server speaks unasked."""
+        ...

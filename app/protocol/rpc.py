@@ -1,0 +1,485 @@
+"""JSON-RPC towards one server: who asked what, who answers whom. Lenient in what it takes, exact in what it sends.
+
+Ours rather than the SDK's dispatcher, because an inspector must go on where a client may stop: a result that is no
+object, an error without a code, a reply to nobody, junk between two messages are all shown and judged, and none of
+them leaves a caller waiting. It is a `Dispatcher` of the SDK, so that a `ClientSession` can stand on it.
+
+Owns the ids of our requests, the order of writing, the tasks that answer the server's requests. Knows no MCP method.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, NoReturn, Protocol
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import anyio.to_thread
+from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyIntercept, OnRequest, run_notify_intercept
+from mcp.shared.exceptions import MCPError
+from mcp.shared.transport_context import TransportContext
+
+from app.core import checks
+from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async
+from app.core.log import rpc_id_of
+from app.core.model import Direction, Exchange, Finding, Message, RpcId, Trouble
+from app.protocol.link import Barrier, Failed, Frame, Inbound, Link, LinkError, Outbound, Oversized, Remarked
+from app.settings import Limits
+
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+_FATES = 2_000
+_NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
+_AT_ONCE = 32
+"""Frames taken before others get their turn: one chunk can hold tens of thousands."""
+_PATIENCE_SECONDS = 1.0
+"""How long reading waits for a server that asks more than it reads our answers."""
+
+
+class Recorder(Protocol):
+    """Where frames and findings go."""
+
+    def frame(
+        self,
+        direction: Direction,
+        raw: bytes,
+        parsed: Parsed,
+        *,
+        quiet: bool = False,
+        size: int | None = None,
+        exchange: Exchange | None = None,
+    ) -> Message:
+        """Keep one frame."""
+        ...
+
+    def finding(self, seq: int, finding: Finding) -> None:
+        """Keep one remark beside a frame."""
+        ...
+
+
+@dataclass(slots=True, frozen=True)
+class Reply:
+    """The reply to one of our requests, as received."""
+
+    seq: int
+    raw: bytes
+    value: dict[str, Any]
+
+    @property
+    def is_error(self) -> bool:
+        """An error reply; a message with both members counts as one only when there is no result."""
+        return "error" in self.value and "result" not in self.value
+
+
+@dataclass(slots=True)
+class Pending:
+    """One of our requests that waits for its reply."""
+
+    rpc_id: int
+    method: str
+    quiet: bool = False
+    on_progress: Callable[[dict[str, Any], int], None] | None = None
+    last_progress: float | None = None
+    request_seq: int | None = None
+    reply: Reply | None = None
+    lost: Trouble | None = None
+    done: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """What the caller of a request wants besides method and params. Travels by context through the SDK's session."""
+
+    quiet: bool = False
+    on_progress: Callable[[dict[str, Any], int], None] | None = None
+    on_sent: Callable[[RpcId, int], None] | None = None
+    fate: Callable[[], str] = lambda: "cancelled"
+    """What became of a request whose caller gave up, for the finding beside a late reply."""
+
+
+class RawReply(Exception):
+    """Carries a reply past the SDK's validation of results, which would hide what does not conform."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__("a raw reply")
+        self.reply = reply
+
+
+outgoing: ContextVar[Outgoing | None] = ContextVar("outgoing", default=None)
+
+Answer = Callable[[str, dict[str, Any], Message], Awaitable[dict[str, Any]]]
+"""Answers one request of the server; raises MCPError to answer an error."""
+Notified = Callable[[str, dict[str, Any], Message], None]
+"""Told of each notification, in the order of the wire."""
+
+
+class Rpc(Dispatcher[TransportContext]):
+    """One end of a JSON-RPC conversation over a link."""
+
+    def __init__(self, link: Link, recorder: Recorder, limits: Limits, *, answer: Answer, notified: Notified) -> None:
+        self._link, self._recorder, self._limits = link, recorder, limits
+        self._answer, self._notified = answer, notified
+        self._ids = itertools.count(1)
+        self._pending: dict[tuple[str, str], Pending] = {}
+        self._tokens: dict[tuple[str, str], Pending] = {}
+        self._fates: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._answering: dict[tuple[str, str], anyio.CancelScope] = {}
+        self._withdrawn: set[int] = set()
+        self._unsent = 0
+        self._left = anyio.Event()
+        self._writing = anyio.Lock()
+        self._group: anyio.abc.TaskGroup | None = None
+        self.version: str | None = None
+        """The agreed revision; decides whether a batch is legal."""
+        self.trouble: Trouble | None = None
+        self.closed = anyio.Event()
+
+    # ---- sending
+
+    async def request(self, method: str, params: Mapping[str, Any] | None, opts: Outgoing) -> Reply:
+        """Send a request and wait for its reply, whatever it looks like. Raises LinkError when the link is gone.
+
+        With `on_progress` the request carries a progress token: the caller's own, else its id (R5-23). Whether the
+        server is told of a caller that gave up is the caller's business."""
+        pending = Pending(next(self._ids), method, opts.quiet, opts.on_progress)
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": pending.rpc_id, "method": method}
+        if params is not None:
+            message["params"] = dict(params)
+        token = _key(pending.rpc_id) if opts.on_progress is None else self._progress_token(message, pending.rpc_id)
+        key = _key(pending.rpc_id)
+        self._pending[key] = pending
+        self._tokens[token] = pending
+        fate = "answered"
+
+        def recorded(seq: int) -> None:
+            # Not after writing: a caller that gives up while the pipe is full must know that the frame is on its way.
+            pending.request_seq = seq
+            if opts.on_sent is not None:
+                opts.on_sent(pending.rpc_id, seq)
+
+        try:
+            await self._write(message, quiet=opts.quiet, recorded=recorded)
+            await pending.done.wait()
+        except anyio.get_cancelled_exc_class():
+            fate = opts.fate()
+            raise
+        finally:
+            del self._pending[key]
+            self._link.settled(pending.rpc_id)
+            if self._tokens.get(token) is pending:
+                del self._tokens[token]
+            self._remember(key, fate)
+            if token != key:
+                self._remember(token, fate)
+        if pending.reply is None:
+            raise LinkError(pending.lost or self._gone())
+        return pending.reply
+
+    @staticmethod
+    def _progress_token(message: dict[str, Any], rpc_id: int) -> tuple[str, str]:
+        meta = message.setdefault("params", {}).get("_meta")
+        fields = dict(meta) if isinstance(meta, dict) else {}
+        token = fields.setdefault("progressToken", rpc_id)
+        message["params"]["_meta"] = fields
+        return _key(token)
+
+    async def cancel(self, rpc_id: RpcId, reason: str) -> None:
+        """Tell the server that we no longer wait for a request of ours."""
+        await self.notify("notifications/cancelled", {"requestId": rpc_id, "reason": reason})
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        """The SDK's seam. Callers of ours get the raw reply past the session; the SDK's own callers a result."""
+        mine = outgoing.get()
+        try:
+            reply = await self.request(method, params, mine or Outgoing(quiet=True))
+        except LinkError as fault:
+            if mine is not None:
+                raise
+            raise MCPError(code=-32000, message=fault.message) from None
+        if mine is not None:
+            raise RawReply(reply)
+        return _plain_result(reply)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        """Send a notification; one that can no longer be sent is dropped, its reader is gone."""
+        try:
+            await self.deliver(method, params)
+        except LinkError:
+            return
+
+    async def deliver(self, method: str, params: Mapping[str, Any] | None, *, settled: bool = False) -> int:
+        """Send a notification, and say its place in the log; with `settled`, wait until the server has taken it."""
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            message["params"] = dict(params)
+        return await self._write(message, settled=settled)
+
+    async def _write(
+        self,
+        message: dict[str, Any],
+        *,
+        quiet: bool = False,
+        settled: bool = False,
+        recorded: Callable[[int], None] | None = None,
+    ) -> int:
+        """Record a frame and put it on the wire, in one order for both."""
+        raw = dump(message)
+        method = message.get("method")
+        async with self._writing:
+            if self.closed.is_set():
+                raise LinkError(self._gone())
+            seq = self._recorder.frame("out", raw, Parsed(message), quiet=quiet).seq
+            if recorded is not None:
+                recorded(seq)
+            kind: Literal["request", "notification", "reply"] = "reply"
+            if method is not None:
+                kind = "request" if "id" in message else "notification"
+            await self._link.send(raw, Outbound(kind, seq, message.get("id"), method, settled))
+        return seq
+
+    def _gone(self) -> Trouble:
+        return self.trouble or Trouble("lost", "The connection is closed.", "Connect again.")
+
+    # ---- receiving
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Read frames until the link ends. The SDK's handlers hear of notifications only: requests are ours."""
+        try:
+            async with anyio.create_task_group() as group:
+                self._group = group
+                await group.start(self._link.run)
+                task_status.started()
+                while self.trouble is None and (items := await self._link.receive()) is not None:
+                    for number, item in enumerate(items, 1):
+                        await self._take(item, on_notify_intercept)
+                        if self.trouble is not None:
+                            break
+                        if number % _AT_ONCE == 0:
+                            await anyio.lowlevel.checkpoint()
+                    await anyio.lowlevel.checkpoint()
+                self.trouble = self.trouble or await self._link.ended()
+                group.cancel_scope.cancel()
+        finally:
+            self.trouble = self.trouble or Trouble("closed", "The connection was closed.", "")
+            self.closed.set()
+            for pending in self._pending.values():
+                pending.lost = self.trouble
+                pending.done.set()
+
+    def _refuse(self, frame: Oversized) -> None:
+        limit = self._limits.message_bytes
+        kept = frame.prefix[: self._limits.kept_prefix_bytes]
+        problem = Parsed(problem=f"Longer than {limit / 1048576:g} MiB; only its beginning is kept.")
+        message = self._recorder.frame("in", kept, problem, size=frame.size, exchange=frame.exchange)
+        self._recorder.finding(message.seq, checks.oversized(frame.size, limit))
+        if frame.fatal:
+            self.trouble = Trouble(
+                "oversized",
+                f"The server sent a message of more than {limit / 1048576:g} MiB, so the connection was closed.",
+                "Send large content as a resource, or in pages; then connect again.",
+            )
+
+    async def _take(self, item: Inbound, intercept: OnNotifyIntercept | None) -> None:
+        """One item of the link: a frame, or word of something that happened beside the frames."""
+        match item:
+            case bytes():
+                await self._read(item, None, intercept)
+            case Frame(raw, _, exchange):
+                await self._read(raw, exchange, intercept)
+            case Oversized():
+                self._refuse(item)
+            case Failed(rpc_id, trouble):
+                pending = self._pending.get(_key(rpc_id))
+                if pending is not None and pending.reply is None:
+                    pending.lost = trouble
+                    pending.done.set()
+            case Remarked(seq, finding):
+                self._recorder.finding(seq, finding)
+            case Barrier(reached):
+                reached.set()
+
+    async def _read(self, raw: bytes, exchange: Exchange | None, intercept: OnNotifyIntercept | None) -> None:
+        if not raw.strip():
+            message = self._recorder.frame("in", raw, Parsed(problem="An empty line."), exchange=exchange)
+            self._recorder.finding(message.seq, checks.blank_line())
+            return
+        parsed = await parse_async(raw)
+        if isinstance(parsed.value, list) and parsed.value:
+            if self.version == "2025-03-26":
+                split = members(raw) if len(raw) <= THREAD_ABOVE else await anyio.to_thread.run_sync(members, raw)
+                for number, member in enumerate(split, 1):
+                    await self._act(member, await parse_async(member), exchange, intercept)
+                    if number % _AT_ONCE == 0:
+                        await anyio.lowlevel.checkpoint()
+                return
+            message = self._recorder.frame("in", raw, parsed, exchange=exchange)
+            self._recorder.finding(message.seq, checks.batch(self.version))
+            return
+        await self._act(raw, parsed, exchange, intercept)
+
+    async def _act(
+        self, raw: bytes, parsed: Parsed, exchange: Exchange | None, intercept: OnNotifyIntercept | None
+    ) -> None:
+        message = self._recorder.frame("in", raw, parsed, exchange=exchange)
+        for finding in checks.frame(parsed, "in"):
+            self._recorder.finding(message.seq, finding)
+        value = parsed.value
+        match message.kind:
+            case "response" | "error":
+                self._settle(Reply(message.seq, raw, value), value)
+                # Its caller hears of it before the next frame is read: what follows a reply is after it.
+                await anyio.lowlevel.checkpoint()
+            case "request":
+                await self._serve(message, value)
+            case "notification":
+                params = value.get("params")
+                self._hear(message, value["method"], params if isinstance(params, dict) else {}, intercept)
+
+    def _settle(self, reply: Reply, value: dict[str, Any]) -> None:
+        rpc_id = value.get("id")
+        key = _key(rpc_id)
+        pending = self._pending.get(key)
+        if pending is None and isinstance(rpc_id, str) and _NUMBER.fullmatch(rpc_id):
+            pending = self._pending.get(_key(int(rpc_id)))
+            if pending is not None:
+                self._recorder.finding(
+                    reply.seq,
+                    Finding(
+                        "R5-01", "must", f'The id came back as the string "{rpc_id}"; it was the number {rpc_id}.', ""
+                    ),
+                )
+        if pending is None or pending.reply is not None:
+            fate = "answered" if pending is not None else self._fates.get(key)
+            if rpc_id is not None or "error" not in value:
+                self._recorder.finding(reply.seq, checks.unknown_reply(rpc_id, fate))
+            return
+        pending.reply = reply
+        pending.done.set()
+
+    def _hear(self, message: Message, method: str, params: dict[str, Any], intercept: OnNotifyIntercept | None) -> None:
+        if method == "notifications/progress":
+            self._progress(message, params)
+        elif method == "notifications/cancelled":
+            scope = self._answering.get(_key(params.get("requestId")))
+            if scope is not None:
+                self._withdrawn.add(id(scope))
+                scope.cancel()
+        run_notify_intercept(intercept, method, params)
+        self._notified(method, params, message)
+
+    def _progress(self, message: Message, params: dict[str, Any]) -> None:
+        key = _key(params.get("progressToken"))
+        pending = self._tokens.get(key)
+        if pending is None or pending.on_progress is None:
+            self._recorder.finding(message.seq, checks.stray_progress(self._fates.get(key)))
+            return
+        finding = checks.progress_rises(pending.last_progress, params.get("progress"))
+        if finding is not None:
+            self._recorder.finding(message.seq, finding)
+        value = checks.number(params.get("progress"))
+        if value is not None:
+            pending.last_progress = value if pending.last_progress is None else max(value, pending.last_progress)
+            pending.on_progress(params, message.seq)
+
+    # ---- answering
+
+    async def _serve(self, message: Message, value: dict[str, Any]) -> None:
+        if self._group is None or not await self._room():
+            self._recorder.finding(message.seq, checks.not_answered())
+            return
+        key = _key(value.get("id"))
+        if key in self._answering:
+            self._recorder.finding(message.seq, checks.reused_id(value.get("id")))
+        if len(self._answering) >= self._limits.server_requests:
+            error = {"code": INTERNAL_ERROR, "message": "Too many requests are open; answer or withdraw some first."}
+            self._group.start_soon(self._send_reply, {"id": rpc_id_of(value), "error": error})
+            return
+        scope = anyio.CancelScope()
+        self._answering[key] = scope
+        self._group.start_soon(self._serve_one, message, value, key, scope)
+
+    async def _room(self) -> bool:
+        """Whether another answer may be written. Answers that the server does not read are bounded, like all else."""
+        with anyio.move_on_after(_PATIENCE_SECONDS):
+            while self._unsent >= self._limits.server_requests:
+                self._left = anyio.Event()
+                await self._left.wait()
+        return self._unsent < self._limits.server_requests
+
+    async def _serve_one(
+        self, message: Message, value: dict[str, Any], key: tuple[str, str], scope: anyio.CancelScope
+    ) -> None:
+        """Answer one request of the server. A request that the server withdrew gets no answer (R5-24)."""
+        params = value.get("params")
+        reply: dict[str, Any] | None = None
+        with scope:
+            try:
+                result = await self._answer(value["method"], params if isinstance(params, dict) else {}, message)
+                reply = {"id": value.get("id"), "result": result}
+            except MCPError as refusal:
+                error: dict[str, Any] = {"code": refusal.error.code, "message": refusal.error.message}
+                if refusal.error.data is not None:
+                    error["data"] = refusal.error.data
+                reply = {"id": value.get("id"), "error": error}
+            finally:
+                if self._answering.get(key) is scope:
+                    del self._answering[key]
+        withdrawn = id(scope) in self._withdrawn
+        self._withdrawn.discard(id(scope))
+        if reply is not None and not withdrawn:
+            await self._send_reply(reply)
+
+    async def _send_reply(self, reply: dict[str, Any]) -> None:
+        self._unsent += 1
+        try:
+            await self._write({"jsonrpc": "2.0", **reply})
+        except LinkError:
+            return
+        finally:
+            self._unsent -= 1
+            self._left.set()
+
+    def _remember(self, key: tuple[str, str], fate: str) -> None:
+        self._fates[key] = fate
+        if len(self._fates) > _FATES:
+            self._fates.popitem(last=False)
+
+
+def _key(rpc_id: Any) -> tuple[str, str]:
+    """1 and "1" are two different ids."""
+    return type(rpc_id).__name__, str(rpc_id)
+
+
+def _plain_result(reply: Reply) -> dict[str, Any]:
+    """A reply as the SDK wants it: the result, or an MCPError."""
+    if reply.is_error:
+        _raise_error(reply.value["error"])
+    result = reply.value.get("result")
+    if not isinstance(result, dict):
+        raise MCPError(code=INTERNAL_ERROR, message="The result is not an object.")
+    return result
+
+
+def _raise_error(error: Any) -> NoReturn:
+    found = error if isinstance(error, dict) else {}
+    code = found.get("code")
+    raise MCPError(
+        code=code if isinstance(code, int) else INTERNAL_ERROR,
+        message=str(found.get("message")),
+        data=found.get("data"),
+    )

@@ -1,0 +1,101 @@
+"""Process settings and every size limit of Parley, in one place.
+
+Owns the defaults of each mode; knows nothing of the command line, the web or the protocol. A plain frozen pydantic
+model: unknown keys fail, and importing it costs no more than pydantic itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MIB = 1024 * 1024
+
+
+class Limits(BaseModel):
+    """Bounded everything: no queue, buffer, list or wait in Parley is larger than a number here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    message_bytes: int = Field(default=8 * MIB, gt=0)
+    """One frame on the wire. A longer one ends the connection, with its first bytes kept."""
+    kept_prefix_bytes: int = Field(default=4096, gt=0)
+    """How much of a refused frame is kept to look at."""
+    log_messages: int = Field(default=20_000, gt=0)
+    log_bytes: int = Field(default=32 * MIB, gt=0)
+    """Raw bodies kept per session; the oldest are dropped first, their rows stay."""
+    events: int = Field(default=25_000, gt=0)
+    """Events kept for replay to a tab that comes back."""
+    stderr_lines: int = Field(default=2_000, gt=0)
+    stderr_line_bytes: int = Field(default=16_384, gt=0)
+    stderr_last_words: int = Field(default=4096, gt=0)
+    calls: int = Field(default=500, gt=0)
+    """Calls remembered per session; the oldest settled ones are forgotten first."""
+    calls_running: int = Field(default=200, gt=0)
+    call_logs: int = Field(default=200, gt=0)
+    findings_per_message: int = Field(default=20, gt=0)
+    findings: int = Field(default=2_000, gt=0)
+    list_pages: int = Field(default=100, gt=0)
+    """Pages of a listing followed before we stop believing the cursor."""
+    list_items: int = Field(default=10_000, gt=0)
+    roots: int = Field(default=200, gt=0)
+    open_asks: int = Field(default=100, gt=0)
+    receiver_tasks: int = Field(default=1_000, gt=0)
+    server_requests: int = Field(default=200, gt=0)
+    """Server requests handled at the same time on one connection; the next gets an error."""
+    sessions_per_identity: int = Field(default=20, gt=0)
+    sessions: int = Field(default=200, gt=0)
+    streams_per_browser: int = Field(default=4, gt=0)
+    streams: int = Field(default=400, gt=0)
+    body_bytes: int = Field(default=9 * MIB, gt=0)
+    """One request body of a browser or a script."""
+    form_fields: int = Field(default=2_000, gt=0)
+    form_files: int = Field(default=20, gt=0)
+    login_failures_per_minute: int = Field(default=10, gt=0)
+    launch_code_seconds: float = Field(default=600, gt=0)
+    idle_seconds: float = Field(default=30 * 60, gt=0)
+    ask_seconds: float = Field(default=24 * 3600, gt=0)
+    handshake_seconds: float = Field(default=30, gt=0)
+    """How long a server may take to answer `initialize`."""
+    stdin_close_seconds: float = Field(default=1.0, gt=0)
+    terminate_seconds: float = Field(default=1.5, gt=0)
+    kill_seconds: float = Field(default=1.0, gt=0)
+    """After SIGKILL: how long to wait for the system to reap the child."""
+    wait_seconds: float = Field(default=60, gt=0)
+    """The longest `?wait=` of the JSON interface."""
+    stream_window_seconds: float = Field(default=0.033, gt=0)
+    stream_rows: int = Field(default=250, gt=0)
+    stream_behind: int = Field(default=1_000, gt=0)
+    """Messages a tab may be behind before it gets a snapshot instead."""
+    stream_send_seconds: float = Field(default=5, gt=0)
+    stream_ping_seconds: int = Field(default=15, gt=0)
+    page_rows: int = Field(default=200, gt=0)
+    """Log rows in a freshly loaded page."""
+    page_result_bytes: int = Field(default=128 * 1024, gt=0)
+    """A larger result is shown by its beginning, with the whole behind a link."""
+
+
+class Settings(BaseModel):
+    """What one Parley process was started with. Shown read-only at `/about`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: Literal["local"] = "local"
+    host: str = "127.0.0.1"
+    port: int = Field(default=6280, ge=0, le=65535)
+    published_on_loopback: bool = False
+    """A container publishes our port on the loopback of its host: binding elsewhere is allowed."""
+    open_browser: bool = True
+    token: str | None = Field(default=None, min_length=16, repr=False, exclude=True)
+    """What scripts send as `Authorization: Bearer`; None turns script access off."""
+    roots: tuple[str, ...] = ()
+    """`file://` URIs a new session offers to its server."""
+    data_dir: Path | None = None
+    limits: Limits = Limits()
+
+
+def local(**changes: object) -> Settings:
+    """The preset of local mode: one developer on their own machine."""
+    return Settings.model_validate({"mode": "local", **changes})

@@ -1,0 +1,292 @@
+"""POST: what was posted becomes one verb of the session. No action waits for the server at the other end.
+
+The dangerous verb is *connect*: a command that a person has not started before is shown in full and confirmed first
+(R5-71), and every start is logged (R5-73). Answers a form with a redirect, htmx with 204 (the stream brings what
+changed), a script with JSON.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.core.model import DemoTarget, Gone, Options, StdioTarget, target_digest
+from app.sessions import Identity, Session, SessionRegistry
+from app.web import bodies, views
+from app.web.answers import in_json, show
+from app.web.auth import LOCAL
+from app.web.bodies import Body, FormErrors
+from app.web.consent import AnyTarget
+from app.web.problems import Denied, invalid, unknown, wants_json
+
+spawns = logging.getLogger("parley.spawn")
+
+
+# --------------------------------------------------------------------------------------------------------- sessions
+
+
+async def open_session(request: Request) -> Response:
+    """A new session, and at once its connection when the body names a target."""
+    registry: SessionRegistry = request.app.state.registry
+    body = await bodies.read(request)
+    plan = None
+    if body:
+        try:
+            plan = _plan(request, body, None)
+        except FormErrors as fault:
+            return await _form_again(request, None, body, fault)
+        if _must_ask(request, plan, body):
+            return await _ask(request, None, plan)
+    session = registry.open(request.state.identity)
+    if plan is not None:
+        try:
+            _start(registry, session, plan, request.state.identity)
+        except Exception:
+            await registry.close(session)
+            raise
+    url = f"/s/{session.id}"
+    if wants_json(request):
+        return in_json({"id": session.id, "url": url}, 201, {"location": url})
+    return _go(request, url)
+
+
+async def close(request: Request) -> Response:
+    """End the connection and forget the session."""
+    session: Session = request.state.session
+    await _nothing(request)
+    await request.app.state.registry.close(session)
+    if wants_json(request):
+        return in_json({"id": session.id, "closed": True})
+    return _go(request, "/")
+
+
+async def options(request: Request) -> Response:
+    """Change what the handshake did not say."""
+    session: Session = request.state.session
+    body = await bodies.read(request)
+    now = session.options.model_dump()
+    given = bodies.options_of_form(body) if body.is_form else body.data
+    wanted = Options.model_validate({**now, **given})
+    changes = {key: getattr(wanted, key) for key in given}
+    if body.is_form:
+        # A form sends every field it shows; only what the person changed is a wish.
+        changes = {key: value for key, value in changes.items() if value != now[key]}
+    await session.change_options(changes)
+    if wants_json(request):
+        return in_json(session.options.model_dump(mode="json"))
+    return _done(request, f"/s/{session.id}")
+
+
+async def roots(request: Request) -> Response:
+    """Replace the list of roots, and tell the server."""
+    session: Session = request.state.session
+    body = await bodies.read(request)
+    most = request.app.state.settings.limits.roots
+    try:
+        wanted = body.read(bodies.RootsBody, bodies.roots_of_form).roots
+    except FormErrors as fault:
+        if wants_json(request):
+            raise
+        return await show(request, views.roots(session, values=body.data, errors=fault.fields), 422)
+    if len(wanted) > most:
+        raise invalid({"/roots": [f"At most {most} roots."]})
+    await session.set_roots(wanted)
+    if wants_json(request):
+        return in_json(views.roots(session).as_json())
+    return _go(request, f"/s/{session.id}/roots")
+
+
+# ---------------------------------------------------------------------------------------------------------- connect
+
+
+@dataclass(slots=True, frozen=True)
+class _Plan:
+    """What to connect to, how, and whether the person has just said yes to it."""
+
+    target: AnyTarget
+    options: Options
+    confirmed: bool = False
+
+
+async def connect(request: Request) -> Response:
+    """Begin to connect."""
+    session: Session = request.state.session
+    body = await bodies.read(request)
+    try:
+        plan = _plan(request, body, session)
+    except FormErrors as fault:
+        return await _form_again(request, session, body, fault)
+    if _must_ask(request, plan, body):
+        return await _ask(request, session, plan)
+    if body.is_form and body.text("again") and session.info.state in {"connecting", "ready"}:
+        await session.disconnect()
+    _start(request.app.state.registry, session, plan, request.state.identity)
+    if wants_json(request):
+        return in_json(views.overview(session).as_json(), 202)
+    return _go(request, f"/s/{session.id}")
+
+
+async def disconnect(request: Request) -> Response:
+    """Close the connection, or stop connecting; the session and its history stay."""
+    session: Session = request.state.session
+    await _nothing(request)
+    await session.disconnect()
+    if wants_json(request):
+        return in_json(views.overview(session).as_json())
+    return _done(request, f"/s/{session.id}")
+
+
+def begin(app: Starlette, target: AnyTarget) -> Session:
+    """A session for the person at the terminal. Having typed the command is consent to start it."""
+    registry: SessionRegistry = app.state.registry
+    session = registry.open(LOCAL)
+    _start(registry, session, _Plan(target, Options()), LOCAL)
+    return session
+
+
+def _plan(request: Request, body: Body, session: Session | None) -> _Plan:
+    """Read a connect body: a target in full, one seen before, or the yes to one that was shown."""
+    state, identity = request.app.state, request.state.identity
+    if body.is_form and body.text("again"):
+        if session is None or session.target is None:
+            raise Gone("There is no former connection to repeat. Choose a target.")
+        return _Plan(session.target, session.options)
+    if body.is_form and body.text("recent"):
+        for target in state.registry.recent(identity):
+            if target_digest(target) == body.text("recent"):
+                given = body.read(bodies.OptionsBody, lambda form: {"options": bodies.options_of_form(form)})
+                return _Plan(target, given.options)
+        raise Gone("That target is no longer remembered. Type it again.")
+    if body.text("confirm") and not body.data.keys() & {"transport", "target"}:
+        proposal = state.proposals.take(identity, body.text("confirm"))
+        if proposal is None:
+            raise Gone("That question is too old, or Parley was started anew. Connect again.")
+        target, options = proposal
+        return _Plan(target, options, confirmed=True)
+    wanted = body.read(bodies.ConnectBody, bodies.connect_of_form)
+    return _Plan(wanted.target, wanted.options, confirmed=wanted.confirm == target_digest(wanted.target))
+
+
+def _must_ask(request: Request, plan: _Plan, body: Body) -> bool:
+    """Whether a person has to see this command first. A script that sends JSON has said what it wants."""
+    if not isinstance(plan.target, StdioTarget) or plan.confirmed:
+        return False
+    identity: Identity = request.state.identity
+    if identity.kind == "script" and not body.is_form:
+        return False
+    return not request.app.state.registry.consented(identity, plan.target)
+
+
+async def _ask(request: Request, session: Session | None, plan: _Plan) -> Response:
+    """The card that shows a command in full before its first start (R5-71)."""
+    target = plan.target
+    digest = request.app.state.proposals.keep(request.state.identity, target, plan.options)
+    if wants_json(request) and isinstance(target, StdioTarget):
+        shown = {
+            "digest": digest,
+            "argv": [target.command, *target.args],
+            "cwd": target.cwd,
+            "env_names": sorted(target.env),
+        }
+        message = "This command was not started before. Post its digest as `confirm` to start it."
+        raise Denied(409, "consent", message, detail=shown)
+    return await show(request, views.consent(session, target, plan.options))
+
+
+def _start(registry: SessionRegistry, session: Session, plan: _Plan, by: Identity) -> None:
+    target = plan.target
+    session.connect(target, plan.options, by=by)
+    registry.consent(by, target)
+    if isinstance(target, StdioTarget):
+        # Arguments and values may be secrets: how many, and the names, are enough to know what ran.
+        spawns.info(
+            "session %d starts %r with %d arguments, environment %s, in %r, asked by a %s",
+            session.number,
+            target.command,
+            len(target.args),
+            sorted(target.env),
+            target.cwd or "the directory of Parley",
+            by.kind,
+        )
+    elif isinstance(target, DemoTarget):
+        spawns.info("session %d starts the demo server, asked by a %s", session.number, by.kind)
+
+
+async def _form_again(request: Request, session: Session | None, body: Body, fault: FormErrors) -> Response:
+    if wants_json(request):
+        raise fault
+    state = request.app.state
+    form = views.connect_form(session, state.registry, request.state.identity, values=body.data, errors=fault.fields)
+    return await show(request, form, 422)
+
+
+# ------------------------------------------------------------------------------------------------------------ calls
+
+
+async def start_call(request: Request) -> Response:
+    """Send a request of any method. Answers with the call's id, not with its result."""
+    session: Session = request.state.session
+    body = await bodies.read(request)
+    wanted = body.read(bodies.CallBody, bodies.call_of_form)
+    call = session.start_call(
+        wanted.method,
+        wanted.params,
+        timeout_ms=wanted.timeout_ms,
+        notification=wanted.notification,
+        quiet=wanted.quiet,
+        as_task=wanted.as_task,
+        ttl=wanted.ttl,
+        by=request.state.identity,
+    )
+    url = f"/s/{session.id}/calls/{call.id}"
+    if wants_json(request):
+        return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})
+    return _done(request, url)
+
+
+async def cancel_call(request: Request) -> Response:
+    """Stop a running call; the server is told."""
+    session: Session = request.state.session
+    cid = request.path_params["cid"]
+    await _nothing(request)
+    if cid not in session.calls:
+        raise unknown("There is no such call. The oldest ones are forgotten first.")
+    call = session.cancel_call(cid)
+    if wants_json(request):
+        return in_json((await views.call(session, call)).as_json())
+    return _done(request, f"/s/{session.id}/calls/{cid}")
+
+
+async def refresh_tools(request: Request) -> Response:
+    """Ask the server for its list of tools once more."""
+    session: Session = request.state.session
+    await _nothing(request)
+    await session.refresh_tools()
+    if wants_json(request):
+        return in_json(views.tools(session).as_json())
+    return _done(request, f"/s/{session.id}/tools")
+
+
+# ---------------------------------------------------------------------------------------------------------- answers
+
+
+def _go(request: Request, url: str) -> Response:
+    """On to another page."""
+    if "hx-request" in request.headers:
+        return Response(headers={"hx-redirect": url})
+    return RedirectResponse(url, 303)
+
+
+def _done(request: Request, url: str) -> Response:
+    """It is done. A page with a stream hears of it there; one without goes to where it can be seen."""
+    return Response(status_code=204) if "hx-request" in request.headers else RedirectResponse(url, 303)
+
+
+async def _nothing(request: Request) -> None:
+    """An action without parameters: any key of a JSON body is one that does not exist."""
+    body = await bodies.read(request)
+    body.read(bodies.Nothing, lambda form: {})

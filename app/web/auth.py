@@ -1,0 +1,198 @@
+"""Who is asking: launch codes and their cookies for people, one bearer token for scripts.
+
+A launch code is random, works once and for ten minutes, and becomes an opaque random cookie; the next code is minted
+as soon as one is used or expires, and handed to `announce`, which prints it. Everything is kept in memory, so nothing
+of a former process opens this one. Secrets are compared by digest, in constant time. Knows no route.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import re
+import secrets
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.responses import Response
+
+from app.sessions import Identity
+from app.settings import Settings
+from app.web.problems import Denied
+
+LOCAL = Identity(id="local", name="you", kind="person")
+"""Local mode has one identity: every browser that came in by a launch code, and every script, is the same person."""
+SCRIPT = Identity(id="local", name="a script", kind="script")
+
+_BROWSERS = 200
+"""Cookies remembered; the one that was used least recently is forgotten first."""
+_OWN_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+"""A path on this server: printable ASCII, no backslash, and not the beginning of another host's name."""
+
+
+@dataclass(slots=True, frozen=True)
+class Visitor:
+    """Somebody we know: who, and by which browser (None: a script)."""
+
+    identity: Identity
+    browser: str | None
+
+
+class Door:
+    """The state behind the entrance of one process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        announce: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.cookie_name = f"parley_{settings.port}"
+        self._limits = settings.limits
+        self._token = None if settings.token is None else _digest(settings.token)
+        self._clock = clock
+        self._announce = announce or (lambda code: None)
+        self._visitors: OrderedDict[bytes, Visitor] = OrderedDict()
+        self._failures: deque[float] = deque(maxlen=settings.limits.login_failures_per_minute)
+        self.code = ""
+        """The launch code that works now."""
+        self._mint()
+
+    # ------------------------------------------------------------------------------------------------ launch codes
+
+    def login(self, code: str) -> str:
+        """Exchange the launch code for the value of a new cookie. Denied when it is not the one that works now."""
+        if self._clock() >= self._expires:
+            self._renew()
+        if not _same(_digest(code), _digest(self.code)):
+            raise self._failed("That launch code is not valid: each works once, and for ten minutes. "
+                               "The terminal that runs Parley shows a fresh address.")  # fmt: skip
+        cookie = self.admit(LOCAL)
+        self._renew()
+        return cookie
+
+    def admit(self, identity: Identity) -> str:
+        """Let a new browser in; the value of its cookie."""
+        cookie = secrets.token_urlsafe(32)
+        self._visitors[_digest(cookie)] = Visitor(identity, browser=secrets.token_hex(8))
+        while len(self._visitors) > _BROWSERS:
+            self._visitors.popitem(last=False)
+        return cookie
+
+    async def keep_fresh(self) -> None:
+        """Replace the launch code whenever it expires. Runs until cancelled."""
+        while True:
+            left = self._expires - self._clock()
+            if left > 0:
+                await anyio.sleep(left)
+            else:
+                self._renew()
+
+    def _renew(self) -> None:
+        self._mint()
+        self._announce(self.code)
+
+    def _mint(self) -> None:
+        self.code = secrets.token_urlsafe(24)
+        self._expires = self._clock() + self._limits.launch_code_seconds
+
+    # ----------------------------------------------------------------------------------------------------- visitors
+
+    def recognise(self, headers: Headers) -> Visitor:
+        """Who sent a request with these headers. Denied when nobody we know."""
+        if presents_token(headers):
+            return self._by_token(headers)
+        visitor = self.by_cookie(headers)
+        if visitor is not None:
+            return visitor
+        stale = bool(self._cookies(headers))
+        raise Denied(
+            401,
+            "signed-out",
+            "Parley does not know this browser. Open the address that its terminal shows.",
+            headers={"set-cookie": self._cookie("", age=0)} if stale else {},
+        )
+
+    def by_cookie(self, headers: Headers) -> Visitor | None:
+        """The browser with this cookie. Another program on this machine may set cookies of the same name (cookies
+        ignore ports), so each one is tried."""
+        for value in self._cookies(headers):
+            key = _digest(value)
+            visitor = self._visitors.get(key)
+            if visitor is not None:
+                self._visitors.move_to_end(key)
+                return visitor
+        return None
+
+    def _by_token(self, headers: Headers) -> Visitor:
+        sent = headers.getlist("authorization")
+        token = sent[0][7:].strip() if len(sent) == 1 else ""
+        if self._token is not None and _same(_digest(token), self._token):
+            return Visitor(SCRIPT, browser=None)
+        why = "That token is not the one Parley was started with."
+        if self._token is None:
+            why = "Script access is off: Parley was started without PARLEY_TOKEN or --token-file."
+        raise self._failed(why, headers={"www-authenticate": "Bearer"})
+
+    def has_cookie(self, headers: Headers) -> bool:
+        """Whether a cookie of our name came along, known or not."""
+        return bool(self._cookies(headers))
+
+    def give(self, response: Response, cookie: str) -> None:
+        """Put a new browser's cookie into a response."""
+        response.headers.append("set-cookie", self._cookie(cookie))
+
+    def _cookies(self, headers: Headers) -> list[str]:
+        found = []
+        for line in headers.getlist("cookie"):
+            for pair in line.split(";"):
+                name, _, value = pair.partition("=")
+                if name.strip() == self.cookie_name:
+                    found.append(value.strip())
+        return found[:8]
+
+    def _cookie(self, value: str, age: int | None = None) -> str:
+        end = "" if age is None else f"; Max-Age={age}"
+        return f"{self.cookie_name}={value}; HttpOnly; SameSite=Strict; Path=/{end}"
+
+    # ----------------------------------------------------------------------------------------------------- failures
+
+    def _failed(self, why: str, headers: dict[str, str] | None = None) -> Denied:
+        """Count a wrong code or token. Only wrong ones are ever slowed down: the right one still enters."""
+        now = self._clock()
+        while self._failures and now - self._failures[0] >= 60:
+            self._failures.popleft()
+        if len(self._failures) == self._failures.maxlen:
+            wait = max(1, math.ceil(60 - (now - self._failures[0])))
+            return Denied(
+                429,
+                "slow-down",
+                f"Too many wrong codes or tokens. Try again in {wait} seconds.",
+                headers={"retry-after": str(wait)},
+            )
+        self._failures.append(now)
+        return Denied(401, "signed-out", why, headers=headers)
+
+
+def presents_token(headers: Headers) -> bool:
+    """Whether this request comes with a bearer token, right or wrong. Then cookies mean nothing."""
+    return headers.get("authorization", "")[:7].lower() == "bearer "
+
+
+def own_path(text: str) -> str:
+    """Where to go after the login: a path of this server, else the home page (S18)."""
+    return text if _OWN_PATH.fullmatch(text) else "/"
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    return hmac.compare_digest(one, other)

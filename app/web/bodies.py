@@ -1,0 +1,307 @@
+"""Reading what was posted: strict JSON, or the flat fields of a form, into the models that the actions take.
+
+Strict: a key twice, NaN, 1e400, broken UTF-8 or bottomless nesting is a 400 with its place; an unknown key or a wrong
+type is a 422 with its pointer. The fields of a form are turned into the same shape first, so both go through the same
+model and their errors have the same pointers. Knows no session.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+
+from app.core.model import Options, Root, Target
+from app.web.problems import Denied, Fields, field_errors, is_json
+
+_IN_THREAD_ABOVE = 256 * 1024
+_DEEPEST = 500
+"""Levels of nesting in a body: far above what people write, and below what exhausts a stack further in."""
+_LISTS = frozenset({"env_name", "env_value", "header_name", "header_value", "root_uri", "root_name"})
+"""Fields of a form that stand once for each row; of all others the last value counts."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Nothing(_Strict):
+    """The body of an action without parameters."""
+
+
+class ConnectBody(_Strict):
+    target: Target
+    options: Options = Options()
+    confirm: str | None = None
+
+
+class OptionsBody(_Strict):
+    options: Options = Options()
+
+
+class RootsBody(_Strict):
+    roots: list[Root]
+
+
+class CallBody(_Strict):
+    method: str = Field(min_length=1, max_length=1000)
+    params: dict[str, Any] | None = None
+    as_task: bool = False
+    ttl: int | None = Field(default=None, gt=0)
+    timeout_ms: int | None = Field(default=None, gt=0, le=24 * 3_600_000)
+    notification: bool = False
+    quiet: bool = False
+
+
+class FormErrors(Denied):
+    """The fields of a form do not fit. Raised for forms only: a page may show the form again with what was typed."""
+
+    def __init__(self, fields: Fields) -> None:
+        super().__init__(422, "invalid", "Some of it cannot be used as it is.", fields=fields)
+
+
+class Body:
+    """What was posted: the object of a JSON text, or the fields of a form."""
+
+    __slots__ = ("data", "is_form")
+
+    def __init__(self, data: dict[str, Any], *, is_form: bool) -> None:
+        self.data = data
+        self.is_form = is_form
+
+    def __bool__(self) -> bool:
+        return bool(self.data)
+
+    def text(self, name: str) -> str:
+        """A text in it; empty when it is not there."""
+        value = self.data.get(name)
+        return value if isinstance(value, str) else ""
+
+    def rows(self, *names: str) -> list[tuple[str, ...]]:
+        """The rows of a form's list: one text for each of its columns. Rows without a first one are left out."""
+        columns = [self.data.get(name, []) for name in names]
+        longest = max((len(column) for column in columns), default=0)
+        rows = [tuple(column[at] if at < len(column) else "" for column in columns) for at in range(longest)]
+        return [row for row in rows if row[0].strip()]
+
+    def read(self, model: type[Model], of_form: Callable[[Body], dict[str, Any]]) -> Model:
+        """The body as a model. Raises FormErrors for a form, ValidationError for JSON."""
+        if not self.is_form:
+            return model.model_validate(self.data)
+        try:
+            return model.model_validate(of_form(self))
+        except ValidationError as fault:
+            raise FormErrors({_as_typed(where): texts for where, texts in field_errors(fault).items()}) from None
+
+
+async def read(request: Request) -> Body:
+    """The body of a request, by its content type."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        return Body(await _multipart(request), is_form=True)
+    raw = await request.body()
+    if not raw and (is_json(request) or not kind):
+        return Body({}, is_form=False)
+    if is_json(request):
+        data = await _off_the_loop(raw, strict_json)
+        if not isinstance(data, dict):
+            raise Denied(400, "malformed", "The body must be a JSON object.")
+        return Body(data, is_form=False)
+    if kind != "application/x-www-form-urlencoded":
+        raise Denied(415, "media-type", "Send a form, or JSON with content-type application/json.")
+    most = request.app.state.settings.limits.form_fields
+    return Body(await _off_the_loop(raw, lambda raw: _urlencoded(raw, most)), is_form=True)
+
+
+async def _off_the_loop(raw: bytes, reader: Callable[[bytes], Any]) -> Any:
+    return reader(raw) if len(raw) <= _IN_THREAD_ABOVE else await anyio.to_thread.run_sync(reader, raw)
+
+
+# ------------------------------------------------------------------------------------------------------------- JSON
+
+
+def strict_json(raw: bytes | str) -> Any:
+    """The value of a JSON text that says one thing only. Denied, with the place, when it does not."""
+    try:
+        text = raw if isinstance(raw, str) else raw.decode()
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
+    except json.JSONDecodeError as fault:
+        where = f"line {fault.lineno}, column {fault.colno}"
+        raise Denied(400, "malformed", f"That is not JSON: {fault.msg} at {where}.") from None
+    except UnicodeDecodeError as fault:
+        raise Denied(400, "malformed", f"The byte at position {fault.start} is not UTF-8.") from None
+    except RecursionError:
+        raise Denied(400, "malformed", "That is nested too deeply.") from None
+    except ValueError as fault:
+        raise Denied(400, "malformed", f"That is not JSON: {fault}.") from None
+    if _deeper_than(value, _DEEPEST):
+        raise Denied(400, "malformed", f"That is nested too deeply: more than {_DEEPEST} levels.")
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    built = dict(pairs)
+    if len(built) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {json.dumps(key[:60])} stands twice in one object")
+            seen.add(key)
+    return built
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return number
+
+
+def _deeper_than(value: Any, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels):
+        layer = [
+            child
+            for node in layer
+            if isinstance(node, dict | list)
+            for child in (node.values() if isinstance(node, dict) else node)
+        ]
+        if not layer:
+            return False
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------------ forms
+
+
+def _urlencoded(raw: bytes, most: int) -> dict[str, Any]:
+    try:
+        pairs = parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=most, errors="strict")
+    except UnicodeDecodeError:
+        raise Denied(400, "malformed", "The form is not UTF-8.") from None
+    except ValueError:
+        raise Denied(413, "too-large", f"The form has more than {most:,} fields.") from None
+    return _by_name(pairs)
+
+
+async def _multipart(request: Request) -> dict[str, Any]:
+    limits = request.app.state.settings.limits
+    async with request.form(
+        max_files=limits.form_files, max_fields=limits.form_fields, max_part_size=limits.message_bytes
+    ) as form:
+        fields = form.multi_items()
+        if any(isinstance(value, UploadFile) for _, value in fields):
+            raise Denied(400, "malformed", "No file is expected here.")
+        return _by_name([(name, value) for name, value in fields if isinstance(value, str)])
+
+
+def _by_name(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in _LISTS:
+            found.setdefault(name, []).append(value)
+        else:
+            found[name] = value
+    return found
+
+
+def connect_of_form(form: Body) -> dict[str, Any]:
+    """The connect form: what was typed, in the shape of the JSON body."""
+    body: dict[str, Any] = {"target": _target_of_form(form), "options": options_of_form(form)}
+    if form.text("confirm"):
+        body["confirm"] = form.text("confirm")
+    return body
+
+
+def _target_of_form(form: Body) -> dict[str, Any]:
+    transport = form.text("transport") or "stdio"
+    if transport in {"http", "sse"}:
+        headers = {name.strip(): value for name, value in form.rows("header_name", "header_value")}
+        return {"transport": transport, "url": form.text("url").strip(), "headers": headers}
+    if transport != "stdio":
+        return {"transport": transport}
+    target: dict[str, Any] = {"transport": "stdio", "cwd": form.text("cwd").strip() or None, "env": _env_of_form(form)}
+    try:
+        argv = shlex.split(form.text("command_line"))
+    except ValueError as fault:
+        raise FormErrors({"/target/command_line": [f"This cannot be split into arguments: {fault}."]}) from None
+    if not argv:
+        raise FormErrors({"/target/command_line": ["Type the command that starts the server."]})
+    target["command"], target["args"] = argv[0], argv[1:]
+    return target
+
+
+def _env_of_form(form: Body) -> dict[str, str]:
+    env: dict[str, str] = {}
+    for name, value in form.rows("env_name", "env_value"):
+        if name.strip() in env:
+            raise FormErrors({"/target/env": [f"{name.strip()} stands there twice."]})
+        env[name.strip()] = value
+    return env
+
+
+def options_of_form(form: Body) -> dict[str, Any]:
+    """The connection options in a form (`option.KEY`); an empty field means the default."""
+    found: dict[str, Any] = {}
+    for field, text in form.data.items():
+        if not field.startswith("option."):
+            continue
+        key = field.removeprefix("option.")
+        if key in {"meta", "extensions"}:
+            found[key] = _json_field(text, f"/options/{key}")
+        elif text.strip():
+            found[key] = text.strip()
+        elif key in Options.model_fields:
+            found[key] = Options.model_fields[key].default
+    return found
+
+
+def roots_of_form(form: Body) -> dict[str, Any]:
+    rows = form.rows("root_uri", "root_name")
+    return {"roots": [{"uri": uri.strip(), "name": name.strip() or None} for uri, name in rows]}
+
+
+def call_of_form(form: Body) -> dict[str, Any]:
+    """The form of a call: a tool with its arguments, or any method with its params, as JSON text."""
+    body: dict[str, Any] = {"method": form.text("method").strip()}
+    if "params" in form.data:
+        body["params"] = _json_field(form.text("params"), "/params")
+    elif "name" in form.data or "arguments" in form.data:
+        arguments = _json_field(form.text("arguments"), "/params/arguments")
+        body["params"] = {"name": form.text("name"), "arguments": arguments}
+    for name in ("timeout_ms", "ttl", "as_task", "notification", "quiet"):
+        if form.text(name).strip():
+            body[name] = form.text(name).strip()
+    return body
+
+
+def _json_field(text: str, where: str) -> dict[str, Any]:
+    """A field that holds a JSON object; empty means an empty one."""
+    if not text.strip():
+        return {}
+    try:
+        value = strict_json(text)
+    except Denied as fault:
+        raise FormErrors({where: [fault.message]}) from None
+    if not isinstance(value, dict):
+        raise FormErrors({where: ["This must be a JSON object, like {}."]})
+    return value
+
+
+def _as_typed(where: str) -> str:
+    """A pointer into the JSON body as one into the form: there the command and its arguments are one line."""
+    return "/target/command_line" if where.startswith(("/target/command", "/target/args")) else where

@@ -1,0 +1,124 @@
+"""GET: what there is, as a page or as JSON. Reads, never changes; the guard has already found the session."""
+
+from __future__ import annotations
+
+import math
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from app.sessions import Session
+from app.web import stream, views
+from app.web.answers import in_json, show
+from app.web.problems import invalid, unknown
+
+
+async def home(request: Request) -> Response:
+    state = request.app.state
+    return await show(request, views.home(state.registry, request.state.identity, state.settings))
+
+
+async def about(request: Request) -> Response:
+    return await show(request, views.about(request.app.state.settings))
+
+
+async def overview(request: Request) -> Response:
+    session: Session = request.state.session
+    if seconds := _wait(request):
+        await session.wait_connection(seconds)
+    return await show(request, views.overview(session))
+
+
+async def connect_form(request: Request) -> Response:
+    form = views.connect_form(request.state.session, request.app.state.registry, request.state.identity)
+    return await show(request, form)
+
+
+async def roots(request: Request) -> Response:
+    return await show(request, views.roots(request.state.session))
+
+
+async def tools(request: Request) -> Response:
+    return await show(request, views.tools(request.state.session))
+
+
+async def tool(request: Request) -> Response:
+    found = views.tool(request.state.session, request.path_params["name"])
+    if found is None:
+        raise unknown("The server has no tool of that name. The list may have changed since.")
+    return await show(request, found)
+
+
+async def calls(request: Request) -> Response:
+    return await show(request, views.calls(request.state.session))
+
+
+async def call(request: Request) -> Response:
+    session: Session = request.state.session
+    found = session.calls.get(request.path_params["cid"])
+    if found is None:
+        raise unknown("There is no such call. The oldest ones are forgotten first.")
+    if seconds := _wait(request):
+        await session.wait_call(found, seconds)
+    return await show(request, await views.call(session, found, full="full" in request.query_params))
+
+
+async def inbox(request: Request) -> Response:
+    """What waits for an answer. The asks themselves come with the inbox; their number is already here."""
+    session: Session = request.state.session
+    with anyio.move_on_after(_wait(request)):
+        while not session.open_asks and not session.closed:
+            await session.events.wait(session.events.seq)
+    if "count" in request.query_params:
+        return PlainTextResponse(str(session.open_asks))
+    return in_json({"open": [], "settled": []})
+
+
+async def log(request: Request) -> Response:
+    session: Session = request.state.session
+    limit = _number(request, "limit")
+    page = views.log(session, after=_number(request, "after"), before=_number(request, "before"), limit=limit)
+    return await show(request, page)
+
+
+async def message(request: Request) -> Response:
+    seq = request.path_params["seq"]
+    found = views.message(request.state.session, int(seq)) if seq.isdecimal() and len(seq) < 16 else None
+    if found is None:
+        raise unknown("There is no such message. The oldest ones leave the log first.")
+    return await show(request, found)
+
+
+async def stderr(request: Request) -> Response:
+    return await show(request, views.stderr(request.state.session))
+
+
+async def events(request: Request) -> Response:
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
+    return await stream.events(request, request.state.session)
+
+
+# ------------------------------------------------------------------------------------------------------------ query
+
+
+def _wait(request: Request) -> float:
+    """How long the asker lets us wait, within the limit; 0 when not said."""
+    text = request.query_params.get("wait", "0")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds >= 0:
+        raise invalid({"/wait": ["A number of seconds, like 10."]})
+    return min(seconds, float(request.app.state.settings.limits.wait_seconds))
+
+
+def _number(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise invalid({f"/{name}": ["A whole number, 0 or more."]})
+    return int(text)

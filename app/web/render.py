@@ -1,0 +1,348 @@
+"""Values to text and markup: sizes, times, the folding JSON view, log rows.
+
+The only module that may build `Markup`, so every byte a server sent passes through `esc` here or through Jinja's
+autoescape, and nowhere else. Everything is capped: depth, nodes and lengths are the peer's choice. Knows no session.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from app.core.model import Finding, Message
+
+MAX_NODES: Final = 2_000
+MAX_STRING: Final = 4_000
+MAX_DEPTH: Final = 60
+Html = Markup
+"""Text that is markup already; other modules name the type and never make one."""
+THIN: Final = "\u202f"
+
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\r": "&#13;"})
+_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_SHORT = 72
+_CODE = re.compile(r"`([^`]{1,400})`")
+
+
+def directory(name: str) -> Path:
+    """`templates/` and `static/` stand beside `app/` in the source tree, and inside it in the wheel."""
+    inside = Path(__file__).parents[1] / name
+    return inside if inside.is_dir() else Path(__file__).parents[2] / name
+
+
+@functools.cache
+def asset(path: str) -> str:
+    """The address of a static file; it changes with the content, so that browsers may keep it for good."""
+    digest = hashlib.sha256((directory("static") / path).read_bytes()).hexdigest()[:8]
+    return f"/static/{path}?v={digest}"
+
+
+ICONS: Final = asset("icons.svg")
+
+
+def visible(text: str) -> str:
+    """The text with characters that hide or reorder other text written out as escapes."""
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _INVISIBLE.search(text) else text
+
+
+def esc(text: str) -> str:
+    """Text for HTML, in an element or in a quoted attribute; nothing in it can hide."""
+    return visible(text).translate(_MARKUP)
+
+
+# ------------------------------------------------------------------------------------------------ numbers and times
+
+
+def number(n: int) -> str:
+    """12 408, grouped by thin spaces."""
+    return f"{n:,}".replace(",", THIN)
+
+
+def size(n: int) -> str:
+    """284 B, 1.1 kB, 3.2 MB."""
+    if n < 1_000:
+        return f"{n} B"
+    return f"{n / 1_000:.1f} kB" if n < 999_950 else f"{n / 1_000_000:.1f} MB"
+
+
+def clock(at: float) -> str:
+    """14:02:07.118, UTC."""
+    moment = datetime.fromtimestamp(at, UTC)
+    return f"{moment.hour:02}:{moment.minute:02}:{moment.second:02}.{moment.microsecond // 1000:03}"
+
+
+def time_of_day(at: float) -> str:
+    """14:02:07, UTC."""
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
+
+
+def duration(ms: float | None) -> str:
+    """<1 ms, 22 ms, 14.4 s, 3 min 5 s."""
+    if ms is None:
+        return ""
+    if ms < 1:
+        return "<1 ms"
+    if ms < 1_000:
+        return f"{ms:.0f} ms"
+    if ms < 90_000:
+        return f"{ms / 1_000:.1f}".removesuffix(".0") + " s"
+    minutes, seconds = divmod(round(ms / 1_000), 60)
+    if minutes < 90:
+        return f"{minutes} min {seconds} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def plural(n: int, one: str, many: str | None = None) -> str:
+    """1 tool, 14 tools."""
+    return f"{number(n)} {one if n == 1 else many or one + 's'}"
+
+
+def figure(value: float) -> str:
+    """A number of progress, without needless digits."""
+    return f"{value:g}" if abs(value) < 1e15 else str(value)
+
+
+def gist(value: Any, limit: int = 120) -> str:
+    """A JSON value on one line, cut."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    flat = " ".join(text[: limit * 2].split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def prose(text: str) -> Markup:
+    """One of our own sentences: escaped, with `wire names` in mono."""
+    return Markup(_CODE.sub(r"<code>\1</code>", esc(text)))
+
+
+def shown(text: str) -> Markup:
+    """Text of the server, exactly, with nothing invisible in it."""
+    return Markup(esc(text))
+
+
+# --------------------------------------------------------------------------------------------------------- JSON view
+
+
+def _scalar(value: Any, max_string: int) -> str:
+    if isinstance(value, str):
+        more = ""
+        if len(value) > max_string:
+            more = f'<span class="jc"> … {number(len(value) - max_string)} more characters</span>'
+            value = value[:max_string]
+        return f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}'
+    if value is None or isinstance(value, bool):
+        return f'<span class="jb">{json.dumps(value)}</span>'
+    if isinstance(value, dict):
+        return "{}"
+    return "[]" if isinstance(value, list) else f'<span class="jn">{esc(str(value)[:max_string])}</span>'
+
+
+def _on_one_line(value: list[Any]) -> bool:
+    width = 0
+    for item in value:
+        if isinstance(item, dict | list):
+            return False
+        width += len(item) + 4 if isinstance(item, str) else 8
+        if width > _SHORT:
+            return False
+    return True
+
+
+class _Tree:
+    """Writes one value as nested `<details>`; stops at the caps and says so."""
+
+    def __init__(self, open_depth: int, max_nodes: int, max_string: int, marks: frozenset[str]) -> None:
+        self.open_depth, self.left, self.max_string, self.marks = open_depth, max_nodes, max_string, marks
+        self.cut = 0
+        self.out: list[str] = []
+
+    def write(self, key: str | None, value: Any, depth: int, pointer: str) -> None:
+        self.left -= 1
+        label = f'<span class="jk">{esc(key[: self.max_string])}</span>: ' if key is not None else ""
+        marked = " jh" if pointer in self.marks else ""
+        if isinstance(value, list) and value and _on_one_line(value):
+            self.left -= len(value)
+            inside = ", ".join(_scalar(item, self.max_string) for item in value)
+            self.out.append(f'<div class="l{marked}">{label}[{inside}]</div>')
+        elif isinstance(value, dict | list) and value:
+            self._branch(label, value, depth, pointer, marked)
+        else:
+            self.out.append(f'<div class="l{marked}">{label}{_scalar(value, self.max_string)}</div>')
+
+    def _branch(self, label: str, value: dict[str, Any] | list[Any], depth: int, pointer: str, marked: str) -> None:
+        begin, end, word = ("{", "}", "member") if isinstance(value, dict) else ("[", "]", "item")
+        if depth >= MAX_DEPTH or self.left <= 0:
+            self.cut += 1
+            self.out.append(
+                f'<div class="l{marked}">{label}{begin}<span class="jc"> {plural(len(value), word)}, not shown '
+                f"</span>{end}</div>"
+            )
+            return
+        opened = " open" if depth < self.open_depth else ""
+        self.out.append(
+            f'<details{opened}><summary class="{marked.strip()}">{label}{begin}<span class="jc"> '
+            f"{plural(len(value), word)} {end}</span></summary><div>"
+        )
+        pairs: Iterable[tuple[str, Any]] = (
+            value.items() if isinstance(value, dict) else ((str(index), item) for index, item in enumerate(value))
+        )
+        for written, (name, item) in enumerate(pairs):
+            if self.left <= 0 and written >= 3:
+                rest = len(value) - written
+                self.cut += rest
+                self.out.append(f'<div class="l jc">… {plural(rest, "more " + word, "more " + word + "s")}</div>')
+                break
+            step = name.replace("~", "~0").replace("/", "~1")
+            self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{step}")
+        self.out.append(f'</div><div class="l jz">{end}</div></details>')
+
+
+def tree(
+    value: Any,
+    *,
+    open_depth: int = 2,
+    max_nodes: int = MAX_NODES,
+    max_string: int = MAX_STRING,
+    marks: Iterable[str] = (),
+    label: str = "JSON",
+) -> Markup:
+    """A JSON value as a folding view: classes only, so it passes a strict style-src; `marks` are pointers."""
+    writer = _Tree(open_depth, max_nodes, max_string, frozenset(marks))
+    writer.write(None, value, 0, "")
+    cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>' if writer.cut else ""
+    inside = "".join(writer.out)
+    return Markup(
+        f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0" hx-ignore>{inside}</div>{cut}'
+    )
+
+
+def raw_text(raw: bytes, limit: int) -> tuple[str, int]:
+    """The bytes as text to look at, and how many bytes were left out. What is not UTF-8 shows as \\xNN."""
+    return raw[:limit].decode(errors="backslashreplace"), max(0, len(raw) - limit)
+
+
+def base64_bytes(data: Any) -> int | None:
+    """How many bytes a base64 text holds; None when it is none."""
+    if not isinstance(data, str):
+        return None
+    try:
+        return len(base64.b64decode(data, validate=True))
+    except (binascii.Error, ValueError):
+        return None
+
+
+# ---------------------------------------------------------------------------------------------------------- log rows
+
+_GLYPH = {"request": "req", "response": "res", "error": "res", "notification": "not", "invalid": "not"}
+
+
+def _chip(findings: tuple[Finding, ...]) -> str:
+    if not findings:
+        return ""
+    worst = next((one for one in findings if one.level == "must"), findings[0])
+    icon = "must" if worst.level == "must" else "should"
+    more = f" +{len(findings) - 1}" if len(findings) > 1 else ""
+    return (
+        f'<span class="chip mk"><svg class="i" aria-hidden="true"><use href="{ICONS}#{icon}"/></svg>'
+        f'<span class="sr">finding </span>{esc(worst.id)}{more}</span>'
+    )
+
+
+def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
+    """One row of the log. Hand-made and not a template: a burst renders thousands of them."""
+    out = message.direction == "out"
+    glyph = ("o-" if out else "i-") + _GLYPH[message.kind]
+    reply = message.kind in {"response", "error"}
+    bad = " bad2" if message.kind in {"error", "invalid"} else ""
+    method = message.method or ("reply" if reply else "not a message")
+    side, word = ("o", "sent") if out else ("t", "received")
+    return (
+        f'<li id="m{message.seq}" data-d="{message.direction}" data-k="{message.kind}"{" data-f" if findings else ""}'
+        f"{' data-quiet' if message.quiet else ''}>"
+        f'<a class="m{bad}" href="{base}/log/{message.seq}"><span class="q">{message.seq}</span>'
+        f"<time>{clock(message.at)}</time>"
+        f'<span class="lane"><svg class="{side}" aria-hidden="true"><use href="{ICONS}#{glyph}"/></svg>'
+        f'<span class="sr">{word}</span></span>'
+        f'<span class="meth{" re" if reply else ""}">{esc(method[:200])}</span>'
+        f'<span class="gist"><span class="peek">{esc(message.gist)}</span>{_chip(findings)}</span>'
+        f'<span class="z">{duration(message.latency_ms)}</span><span class="z sz">{size(message.size)}</span></a></li>'
+    )
+
+
+def markup(parts: Iterable[str]) -> Markup:
+    """Rows made by `log_row`, or parts rendered by Jinja, joined."""
+    return Markup("".join(parts))
+
+
+# -------------------------------------------------------------------------------------------------- schemas in words
+
+
+def type_words(schema: Any) -> str:
+    """The type of a JSON Schema in a few words: `integer, 5 to 60`, `one of 3`, `array of string`."""
+    if not isinstance(schema, dict):
+        return "anything" if schema is True else "nothing" if schema is False else "not a schema"
+    for key in ("enum", "oneOf", "anyOf"):
+        if isinstance(schema.get(key), list):
+            return f"one of {len(schema[key])}"
+    if "const" in schema:
+        return f"always {gist(schema['const'], 40)}"
+    kind = schema.get("type")
+    words = " or ".join(str(one)[:20] for one in kind[:6]) if isinstance(kind, list) else str(kind or "any value")[:60]
+    if kind == "array" and isinstance(schema.get("items"), dict):
+        words = f"array of {str(schema['items'].get('type', 'any value'))[:20]}"
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        words += f", {figure(low)} to {figure(high)}"
+    elif isinstance(low, int | float):
+        words += f", from {figure(low)}"
+    elif isinstance(high, int | float):
+        words += f", up to {figure(high)}"
+    return f"{words}, {schema['format'][:30]}" if isinstance(schema.get("format"), str) else words
+
+
+_EMPTY: dict[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}
+
+
+def skeleton(schema: Any, depth: int = 0) -> Any:
+    """A value to begin with: defaults, constants and first choices of what is required. Not necessarily valid."""
+    if not isinstance(schema, dict) or depth > 8:
+        return None
+    for key in ("default", "const"):
+        if key in schema:
+            return schema[key]
+    if isinstance(schema.get("enum"), list) and schema["enum"]:
+        return schema["enum"][0]
+    for key in ("oneOf", "anyOf"):
+        if isinstance(schema.get(key), list) and schema[key]:
+            return skeleton(schema[key][0], depth + 1)
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((one for one in kind if one != "null"), "null")
+    properties = schema.get("properties")
+    if (kind == "object" or kind is None) and isinstance(properties, dict):
+        wanted = schema.get("required")
+        required = {one for one in wanted if isinstance(one, str)} if isinstance(wanted, list) else set()
+        return {
+            name: skeleton(sub, depth + 1)
+            for name, sub in list(properties.items())[:200]
+            if name in required or (isinstance(sub, dict) and "default" in sub)
+        }
+    low = schema.get("minimum")
+    if kind in {"integer", "number"} and isinstance(low, int | float) and not isinstance(low, bool) and low > 0:
+        return low
+    found = _EMPTY.get(kind) if isinstance(kind, str) else None
+    return found.copy() if isinstance(found, dict | list) else found
+
+
+def pretty(value: Any) -> str:
+    """JSON to read and to edit."""
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,458 @@
+"""Server-sent events: what changed in a session becomes patches of the page that a tab shows.
+
+A tab is a cursor in the session's event log and has no queue of its own. After a silence the first change leaves at
+once; while changes keep coming, one message leaves each window. State goes first and whole, log rows follow in
+portions, and a tab that is too far behind gets one snapshot. Knows the parts of each page; renders them by `views`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import anyio
+from sse_starlette.sse import EventSourceResponse, SendTimeoutError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from app.core.events import Event, EventKind
+from app.core.model import Call, Message, wire_time
+from app.sessions import Session
+from app.settings import Limits
+from app.web import views
+from app.web.problems import Denied
+from app.web.render import esc, log_row
+
+logger = logging.getLogger("parley.stream")
+
+PARTS_PER_PATCH: Final = 60
+"""Cards or rows of calls that one message carries at most; more than that makes it a snapshot."""
+_BREAK = re.compile("\r\n|\r|\n")
+_NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written"})
+
+
+# ------------------------------------------------------------------------------------------------------------ the hub
+
+
+@dataclass(eq=False, slots=True)
+class Stream:
+    """One open stream of one browser, or of a script."""
+
+    browser: str | None
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    reason: str = ""
+
+    def end(self, reason: str) -> None:
+        """Say the last word: `parked`, `closed` or `shutdown`. The first one counts."""
+        self.reason = self.reason or reason
+        self.ended.set()
+
+
+class StreamHub:
+    """All open streams. A browser has six connections to us at most, so it may hold four of them by streams."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._streams: dict[Stream, None] = {}
+        self._stopped = False
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def open(self, browser: str | None) -> Stream:
+        """A new stream; the oldest of the same browser is parked when there are too many."""
+        stream = Stream(browser)
+        if self._stopped:
+            stream.end("shutdown")
+        if browser is not None:
+            same = [one for one in self._streams if one.browser == browser and not one.reason]
+            for oldest in same[: max(0, len(same) - self._limits.streams_per_browser + 1)]:
+                oldest.end("parked")
+        self._streams[stream] = None
+        return stream
+
+    def close(self, stream: Stream) -> None:
+        self._streams.pop(stream, None)
+
+    def shutdown(self) -> None:
+        """Tell every tab that Parley stops; none is taken in any more."""
+        self._stopped = True
+        for stream in self._streams:
+            stream.end("shutdown")
+
+
+# ---------------------------------------------------------------------------------------------------------- patches
+
+
+@dataclass(slots=True, frozen=True)
+class Patch:
+    """One message for a tab: what to put where, and the seq up to which the tab then knows everything."""
+
+    html: str
+    seq: int
+
+
+def partial(target: str, html: str, swap: str = "outerMorph") -> str:
+    """One instruction of a patch. `target` is a selector of ours, never a text of a server."""
+    return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
+
+
+class Tab:
+    """What one tab knows: two cursors, because state must not wait behind log rows."""
+
+    def __init__(self, session: Session, page: str, of: str, since: int | None, limits: Limits) -> None:
+        self.session, self.page, self.of, self._limits = session, page, of, limits
+        self._state_mark = self._row_mark = -1 if since is None else since
+        self._unsent = 0
+        self._numbers: dict[str, str] = {}
+        self._stderr_mark: int | None = None
+        self._connection_state = session.info.state
+
+    @property
+    def mark(self) -> int:
+        """The newest event that this tab's state includes."""
+        return self._state_mark
+
+    def patch(self) -> Patch | None:
+        """What the tab should hear next; None when it knows everything."""
+        events = self.session.events.since(self._state_mark)
+        if events is None:
+            return self.snapshot()
+        if not events and not self._unsent:
+            return None
+        self._unsent += sum(event.kind == "message.recorded" for event in events)
+        if self._unsent > self._limits.stream_behind:
+            return self.snapshot()
+        state = self._state(events)
+        if state is None:
+            return self.snapshot()
+        newest = self.session.events.seq
+        self._state_mark = newest
+        rows = self.session.messages.after(self._row_mark, self._limits.stream_rows) if self._unsent else []
+        if rows:
+            base, log = f"/s/{self.session.id}", self.session.messages
+            html = "".join(log_row(message, log.findings(message.seq), base) for message in rows)
+            state.append(partial("#log", html, "beforeend"))
+        self._unsent = self._unsent - len(rows) if len(rows) == self._limits.stream_rows else 0
+        self._row_mark = rows[-1].seq if rows and self._unsent else newest
+        return Patch("".join(state), self._row_mark)
+
+    def snapshot(self) -> Patch:
+        """Everything this page shows that can change, in one message."""
+        newest = self.session.events.seq
+        self._state_mark = self._row_mark = newest
+        self._unsent = 0
+        self._numbers = {}
+        shell = self._shell(rows=True)
+        values = {"shell": shell}
+        parts = [*self._new_numbers(), *self._surroundings(shell), partial("#rail-tools", _part("rail_tools", values))]
+        parts += [partial("#log", str(shell.rows), "innerHTML"), partial("#earlier", _part("earlier_button", values))]
+        parts += self._page_whole()
+        return Patch("".join(parts), newest)
+
+    # ---- state
+
+    def _state(self, events: list[Event]) -> list[str] | None:
+        """The parts that these events touch, each once; None when they are too many."""
+        parts = self._new_numbers()
+        kinds = {event.kind for event in events}
+        if kinds <= _NUMBERS_ONLY and not ("stderr.written" in kinds and self.page == "stderr"):
+            return parts
+        remarked = {
+            int(event.subject)
+            for event in events
+            if event.kind == "finding.raised" and event.subject.isdecimal() and int(event.subject) <= self._row_mark
+        }
+        if len(remarked) > self._limits.stream_rows:
+            return None
+        for seq in sorted(remarked):
+            message = self.session.messages.get(seq)
+            if message is not None:
+                row = log_row(message, self.session.messages.findings(seq), f"/s/{self.session.id}")
+                parts.append(partial(f"#m{seq}", row, "outerHTML"))
+        if kinds & {"connection.changed", "listing.changed", "options.changed", "roots.changed"}:
+            parts += self._connection_parts(kinds)
+        if kinds & {"roots.changed"} and self.page == "roots":
+            parts.append(partial("#roots", _part("roots", {"roots": self.session.roots})))
+        if "stderr.written" in kinds and self.page == "stderr":
+            parts.append(self._stderr())
+        calls = self._calls(events)
+        if calls is None:
+            return None
+        return parts + calls
+
+    def _new_numbers(self) -> list[str]:
+        now = views.counts(self.session)
+        if self.page == "overview":
+            now |= views.figures(self.session)
+        changed = {key: text for key, text in now.items() if self._numbers.get(key) != text}
+        self._numbers = now
+        return [partial(f"#{key}", text, "textContent") for key, text in changed.items()]
+
+    def _shell(self, *, rows: bool = False) -> views.Shell:
+        many = self._limits.page_rows
+        messages: list[Message] | None = None if rows else []
+        key = self.of if self.page == "tool" else None
+        return views.shell(self.session, self.page, "", of=self.of, tool_key=key, messages=messages, rows=many)
+
+    def _surroundings(self, shell: views.Shell) -> list[str]:
+        values = {"shell": shell}
+        parts = [partial(f"#{name}", _part(name, values)) for name in ("where", "lead", "waiting")]
+        if self.page not in {"overview", "connect", "log"}:
+            parts.append(partial("#notice", _part("notice", values)))
+        return parts
+
+    def _overview(self) -> str:
+        return partial("#connection", _part("connection", {"connection": views.connection_view(self.session)}))
+
+    def _connection_parts(self, kinds: set[EventKind]) -> list[str]:
+        shell = self._shell()
+        parts = self._surroundings(shell)
+        if "listing.changed" in kinds:
+            parts.append(partial("#rail-tools", _part("rail_tools", {"shell": shell})))
+        if self.page == "overview":
+            parts.append(self._overview())
+        if self.page == "tools" and kinds & {"listing.changed", "connection.changed"}:
+            parts.append(partial("#tools", _part("tools", {"tools": views.tools_view(self.session)})))
+        state = self.session.info.state
+        if state != self._connection_state:
+            self._connection_state = state
+            parts.append(_announce(f"{shell.label}: {views.STATE_WORDS[state]}"))
+        return parts
+
+    # ---- calls
+
+    def _concerned(self, calls: Iterable[Call]) -> list[Call]:
+        """Those of the calls that this page shows."""
+        if self.page == "call":
+            return [call for call in calls if call.id == self.of]
+        if self.page == "tool":
+            index = views.find_tool(self.session.tools.items, self.of)
+            tool = self.session.tools.items[index] if index is not None else None
+            name = tool.get("name") if isinstance(tool, dict) else None
+            return [call for call in calls if views.is_call_of(call, name)]
+        return list(calls) if self.page == "calls" else []
+
+    def _card(self, call: Call) -> str:
+        if self.page == "calls":
+            return _part("call_line", {"line": views.call_line(self.session, call)})
+        return _part("call", {"call": views.call_card(self.session, call)})
+
+    def _call_alone(self, call: Call) -> str:
+        if call.reply is not None and len(call.reply) > views.CARD_REPLY_BYTES:
+            # This page shows it whole, and a large one is read in a thread: the tab fetches it by itself.
+            return _refetch(f"/s/{self.session.id}/calls/{call.id}", f"#call-{call.id}")
+        card = views.call_card(self.session, call, alone=True)
+        return partial(f"#call-{call.id}", _part("call", {"call": card}))
+
+    def _calls(self, events: list[Event]) -> list[str] | None:
+        touched: dict[str, bool] = {}
+        settled: list[Call] = []
+        for event in events:
+            if event.kind in {"call.added", "call.changed", "call.settled"} or event.kind == "finding.raised":
+                call = self.session.calls.get(event.subject)
+                if call is None or call.quiet:
+                    continue
+                touched[call.id] = touched.get(call.id, False) or event.kind == "call.added"
+                if event.kind == "call.settled":
+                    settled.append(call)
+        concerned = self._concerned(self.session.calls[cid] for cid in touched)
+        if len(concerned) > PARTS_PER_PATCH:
+            return None
+        parts = []
+        for call in concerned:
+            here = f"#call-{call.id}"
+            if self.page == "call":
+                parts.append(self._call_alone(call))
+            elif touched[call.id]:
+                # Deleted first: a tab that comes back may hear of the same call twice.
+                parts.append(partial(here, "", "delete") + partial("#calls", self._card(call), "afterbegin"))
+            else:
+                parts.append(partial(here, self._card(call)))
+        if settled:
+            last = settled[-1]
+            word = views.CALL_WORDS[last.state][1].lower()
+            parts.append(_announce(f"Call {last.id.lstrip('c')}: {word}"))
+        return parts
+
+    # ---- whole pages
+
+    def _page_whole(self) -> list[str]:
+        session, page = self.session, self.page
+        if page == "overview":
+            return [self._overview()]
+        if page == "tools":
+            return [partial("#tools", _part("tools", {"tools": views.tools_view(session)}))]
+        if page == "roots":
+            return [partial("#roots", _part("roots", {"roots": session.roots}))]
+        if page == "stderr":
+            self._stderr_mark = None
+            return [self._stderr()]
+        calls = self._concerned(views.recent_calls(session))
+        if page == "calls":
+            return [partial("#calls", _part("calls", {"lines": [views.call_line(session, one) for one in calls]}))]
+        if page == "tool":
+            cards = [views.call_card(session, one) for one in calls[: views.CARDS]]
+            return [partial("#calls", _part("cards", {"cards": cards}))]
+        if page == "call":
+            return [self._call_alone(one) for one in calls]
+        return []
+
+    def _stderr(self) -> str:
+        """The first time the whole list, because nobody knows which lines the page had; then only what is new."""
+        lines, mark = self.session.stderr.lines(), self._stderr_mark
+        fresh = lines if mark is None else [line for line in lines if line.number > mark]
+        self._stderr_mark = self.session.stderr.count
+        html = _part("stderr_lines", {"lines": fresh})
+        return partial("#stderr", html, "innerHTML" if mark is None else "beforeend")
+
+
+def _part(name: str, values: dict[str, Any]) -> str:
+    return views.fragment(f"parts/_{name}.html", **values)
+
+
+def _announce(text: str) -> str:
+    return partial("#announce", esc(text), "textContent")
+
+
+def _refetch(url: str, target: str) -> str:
+    """Ask the tab to fetch a part itself, by an element that loads as soon as it is inserted."""
+    getter = f'<span hx-get="{url}" hx-trigger="load" hx-target="{target}" hx-swap="outerMorph"></span>'
+    return partial("#fetches", getter, "innerHTML")
+
+
+# ---------------------------------------------------------------------------------------------------- the response
+
+
+def encode(data: str, *, seq: int | None = None, event: str = "") -> bytes:
+    """One message on the wire. Every line of the data gets its own field, so no text can begin another one (S31)."""
+    lines = [f"event: {event}"] if event else []
+    if seq is not None:
+        lines.append(f"id: {seq}")
+    lines += [f"data: {line}" for line in _BREAK.split(data)]
+    return ("\n".join(lines) + "\n\n").encode("utf-8", "backslashreplace")
+
+
+class EventStream(EventSourceResponse):
+    """sse-starlette's, without a traceback for each tab that stops reading."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except SendTimeoutError:
+            logger.info("a tab stopped reading, its stream was closed")
+
+
+def _since(request: Request) -> int | None:
+    """Where the tab stands: `Last-Event-ID` of a reconnect, else what the page says; None when unknown."""
+    text = request.headers.get("last-event-id") or request.query_params.get("since", "0")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
+
+
+async def events(request: Request, session: Session) -> Response:
+    """The stream of one session: patches for a page, or with `format=json` the events themselves."""
+    hub: StreamHub = request.app.state.streams
+    limits: Limits = request.app.state.settings.limits
+    if len(hub) >= limits.streams:
+        raise Denied(429, "too_many", "Too many streams are open.", headers={"retry-after": "15"})
+    since, query = _since(request), request.query_params
+    if query.get("format") == "json":
+        content: Content = JsonContent(session, since, limits)
+    else:
+        content = PatchContent(Tab(session, query.get("page", ""), query.get("of", ""), since, limits), limits)
+    return EventStream(
+        _watched(content, hub, getattr(request.state, "browser", None), session),
+        ping=limits.stream_ping_seconds,
+        send_timeout=limits.stream_send_seconds,
+        sep="\n",
+    )
+
+
+async def _watched(content: Content, hub: StreamHub, browser: str | None, session: Session) -> AsyncIterator[bytes]:
+    """Count the stream in and out, and end it with one last word."""
+    stream = hub.open(browser)
+    session.stream_opened()
+    try:
+        while True:
+            async for message in content.now():
+                yield message
+            if stream.ended.is_set() or session.closed:
+                yield encode(stream.reason or "closed", event="bye")
+                return
+            await _wait(stream, content)
+    finally:
+        session.stream_closed()
+        hub.close(stream)
+
+
+async def _wait(stream: Stream, content: Content) -> None:
+    """Until there is something to say, or the stream is ended from outside."""
+    async with anyio.create_task_group() as group:
+
+        async def until_ended() -> None:
+            await stream.ended.wait()
+            group.cancel_scope.cancel()
+
+        group.start_soon(until_ended)
+        await content.more()
+        group.cancel_scope.cancel()
+
+
+class Content:
+    """What a stream says: all of it for now, and a wait until there is more."""
+
+    def now(self) -> AsyncIterator[bytes]:
+        raise NotImplementedError
+
+    async def more(self) -> None:
+        raise NotImplementedError
+
+
+class PatchContent(Content):
+    """Patches of one tab, with a leading edge and a window."""
+
+    def __init__(self, tab: Tab, limits: Limits) -> None:
+        self._tab, self._window = tab, limits.stream_window_seconds
+        self._busy = False
+
+    async def now(self) -> AsyncIterator[bytes]:
+        patch = self._tab.patch()
+        self._busy = patch is not None
+        if patch is not None and patch.html:
+            yield encode(patch.html, seq=patch.seq)
+
+    async def more(self) -> None:
+        if self._busy:
+            await anyio.sleep(self._window)
+        else:
+            await self._tab.session.events.wait(self._tab.mark)
+
+
+class JsonContent(Content):
+    """The events themselves, for scripts. What can no longer be replayed is said by one event `gap`."""
+
+    def __init__(self, session: Session, since: int | None, limits: Limits) -> None:
+        self._session, self._mark, self._many = session, -1 if since is None else since, limits.stream_rows
+
+    async def now(self) -> AsyncIterator[bytes]:
+        found = self._session.events.since(self._mark)
+        if found is None:
+            self._mark = self._session.events.seq
+            yield encode(json.dumps({"seq": self._mark}), seq=self._mark, event="gap")
+            return
+        for start in range(0, len(found), self._many):
+            portion = found[start : start + self._many]
+            self._mark = portion[-1].seq
+            yield b"".join(encode(_event_json(event), seq=event.seq) for event in portion)
+
+    async def more(self) -> None:
+        await self._session.events.wait(self._mark)
+
+
+def _event_json(event: Event) -> str:
+    return json.dumps({"seq": event.seq, "at": wire_time(event.at), "kind": event.kind, "subject": event.subject})

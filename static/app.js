@@ -1,0 +1,339 @@
+// Small glue only: everything else is HTML from the server. No eval, no inline handlers, nothing kept but the theme.
+(() => {
+  'use strict';
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const root = document.documentElement;
+
+  // ---- theme: system, light, dark; the choice stays in this browser
+  const THEMES = { system: 'follows the system', light: 'light', dark: 'dark' };
+  const setTheme = (theme) => {
+    if (theme === 'system') delete root.dataset.theme; else root.dataset.theme = theme;
+    try { localStorage.setItem('parley-theme', theme); } catch { /* not kept, then */ }
+    $('#theme')?.setAttribute('aria-label', `Theme: ${THEMES[theme]}`);
+    const button = $('#theme');
+    if (button) button.title = `Theme: ${THEMES[theme]}`;
+  };
+  const nextTheme = () => {
+    const now = root.dataset.theme || 'system';
+    setTheme({ system: 'light', light: 'dark', dark: 'system' }[now]);
+  };
+
+  // ---- toasts: what was refused and is visible nowhere else
+  const toast = (text) => {
+    const box = document.createElement('div');
+    box.className = 'toast';
+    box.textContent = text;
+    $('#toasts').append(box);
+  };
+  const said = (text) => {
+    const found = new DOMParser().parseFromString(text || '', 'text/html').querySelector('[data-message]');
+    return found?.dataset.message;
+  };
+
+  // ---- the stream, and the gaps that hx-sse 4.0.0 leaves open
+  const stream = () => $('#stream');
+  let lastId = '', parked = false, over = false, tries = 0, poll;
+  const pill = (state, text) => {
+    const el = $('#pill');
+    if (!el || el.dataset.state === state && el.textContent === text) return;
+    el.dataset.state = state;
+    el.textContent = text;
+  };
+  const streamUrl = () => {
+    const url = new URL(stream().getAttribute('hx-sse:connect'), location.href);
+    // A connection made by hand has no Last-Event-ID, so the address carries it.
+    if (lastId) url.searchParams.set('since', lastId);
+    return url.pathname + url.search;
+  };
+  const open = () => { parked = false; clearInterval(poll); htmx.ajax('GET', streamUrl(), { source: stream() }); };
+  const isStream = (event) => event.target?.id === 'stream';
+
+  document.addEventListener('htmx:sse:after:connection', () => { tries = 0; pill('live', 'live'); });
+  document.addEventListener('htmx:sse:before:connection', (event) => {
+    if (event.detail.connection.attempt) pill('wait', 'reconnecting');
+  });
+  document.addEventListener('htmx:sse:error', (event) => {
+    const status = event.detail.status;
+    if (status === 401) return stop('signed out: open the address that the terminal printed');
+    if (status === 404) return stop('this session is closed');
+    pill('off', 'reconnecting');
+  });
+  const stop = (text) => {
+    over = true;
+    pill('off', text);
+    stream()?.removeAttribute('hx-sse:connect');
+    const sse = stream()?._htmx?.sse;
+    if (sse) { sse.cancelled = true; sse.config.reconnectMaxAttempts = -1; sse.abortController?.abort(); }
+  };
+  // One message per frame: the tab stays responsive in a burst, and the unread rest pushes back over TCP.
+  document.addEventListener('htmx:sse:before:message', (event) => {
+    lastId = event.detail.message.id || lastId;
+    event.detail.waitUntil(new Promise((done) => {
+      const late = setTimeout(done, 100);
+      requestAnimationFrame(() => { clearTimeout(late); setTimeout(done); });
+    }));
+  });
+  // The extension does not retry the first connect.
+  const retryFirst = (event) => {
+    if (!isStream(event) || over || parked || stream()._htmx?.sse) return;
+    const status = event.detail?.ctx?.response?.status;
+    if (status === 401) return stop('signed out: open the address that the terminal printed');
+    if (status === 404) return stop('this session is closed');
+    pill('off', 'reconnecting');
+    setTimeout(() => { if (!over && !parked && !stream()._htmx?.sse) open(); }, Math.min(15000, 500 * 2 ** tries++));
+  };
+  document.addEventListener('htmx:error', retryFirst);
+  document.addEventListener('htmx:response:error', retryFirst);
+  // The last word of a stream: too many tabs, the session is closed, or Parley stops.
+  document.addEventListener('bye', (event) => {
+    const why = event.detail?.data;
+    if (why === 'closed') return stop('this session is closed');
+    if (why === 'shutdown') return stop('Parley has stopped');
+    parked = true;
+    pill('wait', 'paused: many tabs are open');
+    poll = setInterval(count, 15000);
+    if (document.hasFocus() && !document.hidden) setTimeout(resume, 300);
+  });
+  const resume = () => {
+    if (parked && !over && !document.hidden && stream() && !stream()._htmx?.sse) { pill('wait', 'reconnecting'); open(); }
+  };
+  const count = async () => {
+    try {
+      const answer = await fetch(`${stream().dataset.base}/inbox?count=1`);
+      if (answer.ok) setTitle(+(await answer.text()));
+    } catch { /* the next round tries again */ }
+  };
+  addEventListener('focus', resume);
+  document.addEventListener('visibilitychange', resume);
+  document.addEventListener('pointerdown', resume);
+
+  // ---- refusals
+  document.addEventListener('htmx:response:error', (event) => {
+    const ctx = event.detail.ctx, status = ctx?.response?.status;
+    if (isStream(event) || status === 422) return;
+    toast(said(ctx?.text) || (status === 401 ? 'Not sent: you are signed out.' : `Not sent: the answer was ${status}.`));
+  });
+  document.addEventListener('htmx:error', (event) => {
+    if (!isStream(event)) toast('Not sent: Parley could not be reached.');
+  });
+  document.addEventListener('htmx:before:request', () => { const box = $('#form-error'); if (box) box.replaceChildren(); });
+
+  // ---- the number that waits, in the title
+  const title = document.title;
+  const setTitle = (n = +($('#waiting')?.dataset.n || 0)) => { document.title = n ? `(${n}) ${title}` : title; };
+
+  // ---- log: cap, stick to the newest, count what is new, filter
+  const CAP = 1000;
+  let stick = true, seen = 0;
+  const log = () => $('#log'), box = () => $('#logscroll');
+  const newest = () => +(log()?.lastElementChild?.id.slice(1) || 0);
+  const filter = { text: '', dir: '', findings: false };
+  const filtering = () => filter.text || filter.dir || filter.findings;
+  const matches = (row) => (!filter.dir || row.dataset.d === filter.dir)
+    && (!filter.findings || 'f' in row.dataset)
+    && filter.text.split(' ').every((word) => !word || row.textContent.toLowerCase().includes(word));
+  const applyFilter = (rows) => {
+    for (const row of rows) if (row.nodeType === 1) row.hidden = !matches(row);
+    const shown = $('#log-matching');
+    if (!shown) return;
+    const all = log().childElementCount;
+    const hidden = filtering() ? log().querySelectorAll(':scope > [hidden]').length : 0;
+    shown.textContent = filtering() ? `${all - hidden} of the ${all} rows here` : '';
+  };
+  const refilter = () => { applyFilter(log()?.children || []); if (stick) toNewest(); };
+  const toNewest = () => { const b = box(); if (b) b.scrollTop = b.scrollHeight; seen = newest(); };
+  const onRows = (records) => {
+    const rows = log();
+    if (filtering()) applyFilter(records.flatMap((record) => [...record.addedNodes]));
+    const extra = rows.childElementCount - CAP;
+    if (stick && extra > 50) {
+      const range = document.createRange();
+      range.setStartBefore(rows.firstElementChild);
+      range.setEndBefore(rows.children[extra]);
+      range.deleteContents();
+      offerEarlier();
+    }
+    if (stick) toNewest();
+    jump();
+  };
+  const offerEarlier = () => {
+    const first = log().firstElementChild?.id.slice(1), slot = $('#earlier'), base = stream()?.dataset.base;
+    if (!first || !slot || !base) return;
+    let button = $('button', slot);
+    if (!button) {
+      button = document.createElement('button');
+      button.type = 'button';
+      button.className = 'm more2';
+      button.setAttribute('hx-swap', 'none');
+      for (const name of ['', '', 'lane', 'ours']) { const s = document.createElement('span'); s.className = name; button.append(s); }
+      button.lastElementChild.textContent = 'Show earlier messages';
+      slot.append(button);
+    }
+    button.removeAttribute('hx-get');
+    button.dataset.before = first;
+  };
+  const jump = () => {
+    const button = $('#jump');
+    if (!button) return;
+    const unseen = newest() > seen ? $$('#log > li').filter((row) => +row.id.slice(1) > seen).length : 0;
+    button.hidden = stick || !unseen;
+    if (!button.hidden) button.textContent = `${unseen} new, jump to the newest`;
+  };
+
+  // ---- one message, opened beside the rows; on a narrow page the link goes to its own page instead
+  const select = () => {
+    for (const old of $$('#log .m[aria-current], #log .m.pair')) { old.removeAttribute('aria-current'); old.classList.remove('pair'); }
+    const shown = $('#message');
+    if (!shown) return;
+    for (const seq of shown.dataset.seqs.trim().split(' ')) $(`#m${CSS.escape(seq)} > .m`)?.classList.add('pair');
+    const current = $(`#m${CSS.escape(shown.dataset.seq)} > .m`);
+    current?.classList.remove('pair');
+    current?.setAttribute('aria-current', 'true');
+  };
+  const openMessage = async (link) => {
+    await htmx.ajax('GET', link.getAttribute('href'), { source: $('#detail'), target: '#detail', swap: 'innerHTML' });
+    select();
+    if (stick) toNewest(); else link.scrollIntoView({ block: 'nearest' });
+  };
+  const closeMessage = () => {
+    const current = $('#log .m[aria-current]');
+    $('#detail').replaceChildren();
+    select();
+    current?.focus();
+  };
+
+  // ---- count-downs and running times: the server says a moment once, the tab counts
+  const two = (n) => String(n).padStart(2, '0');
+  const span = (s) => s >= 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}` : `${Math.floor(s / 60)}:${two(s % 60)}`;
+  const write = (el, text) => { if (el.textContent !== text) el.textContent = text; };
+  const tick = () => {
+    const now = Date.now();
+    for (const el of $$('time[data-deadline]')) {
+      const s = Math.max(0, Math.ceil((Date.parse(el.dataset.deadline) - now) / 1000));
+      write(el, s ? `${span(s)} ${el.dataset.after}` : 'time is up');
+      el.parentElement.classList.toggle('soon', s < 20);
+    }
+    for (const el of $$('time[data-since]')) write(el, `${Math.max(0, Math.floor((now - Date.parse(el.dataset.since)) / 1000))} s`);
+  };
+
+  // ---- a command line, split as the server will split it
+  const split = (line) => {
+    const found = [];
+    let word = null, quote = '', escaped = false;
+    for (const c of line) {
+      if (escaped) { word = (word ?? '') + (quote === '"' && !'"\\'.includes(c) ? '\\' + c : c); escaped = false; }
+      else if (c === '\\' && quote !== "'") { escaped = true; word ??= ''; }
+      else if (quote) { if (c === quote) quote = ''; else word += c; }
+      else if (c === '"' || c === "'") { quote = c; word ??= ''; }
+      else if (/\s/.test(c)) { if (word !== null) found.push(word); word = null; }
+      else word = (word ?? '') + c;
+    }
+    if (quote || escaped) return null;
+    if (word !== null) found.push(word);
+    return found;
+  };
+  const showSplit = () => {
+    const input = $('#command_line'), out = $('#argv');
+    if (!input || !out || !input.value.trim()) return;
+    const parts = split(input.value), lead = document.createElement('span');
+    lead.className = 'dim';
+    lead.textContent = parts ? 'runs as' : 'a quotation mark is still open';
+    out.replaceChildren(lead, ...(parts || []).map((part) => {
+      const chip = document.createElement('code');
+      chip.className = 'chip';
+      chip.textContent = part || '(empty)';
+      return chip;
+    }));
+  };
+
+  document.addEventListener('DOMContentLoaded', () => {
+    setTheme(root.dataset.theme || 'system');
+    setTitle();
+    showSplit();
+    const rows = log(), scroll = box();
+    if (rows) {
+      new MutationObserver(onRows).observe(rows, { childList: true });
+      scroll.addEventListener('scroll', () => {
+        stick = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 40;
+        if (stick) seen = newest();
+        jump();
+      }, { passive: true });
+      if ($('#message')) {
+        select();
+        $('#log .m[aria-current]')?.scrollIntoView({ block: 'center' });
+        stick = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 40;
+        seen = newest();
+      } else toNewest();
+    }
+    const waiting = $('.top');
+    if (waiting) new MutationObserver(() => setTitle()).observe(waiting, { subtree: true, childList: true, attributes: true, attributeFilter: ['data-n'] });
+    const calls = $('#calls[data-cap]');
+    if (calls) new MutationObserver(() => { while (calls.childElementCount > +calls.dataset.cap) calls.lastElementChild.remove(); }).observe(calls, { childList: true });
+    // By hand: htmx starts before a slow hx-sse script has registered, and then never looks at the element again.
+    if (stream()) open();
+    setInterval(tick, 500);
+    tick();
+    new MutationObserver(tick).observe($('#main'), { childList: true, subtree: true });
+    $('.rail nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+    try { if (sessionStorage.getItem('parley-log') === 'folded') fold(true); } catch { /* open, then */ }
+  });
+
+  const fold = (folded) => {
+    const drawer = $('#drawer'), button = $('#fold');
+    if (!drawer) return;
+    drawer.toggleAttribute('data-folded', folded);
+    button.setAttribute('aria-expanded', String(!folded));
+    button.textContent = folded ? 'Unfold' : 'Fold';
+    try { sessionStorage.setItem('parley-log', folded ? 'folded' : ''); } catch { /* not kept */ }
+    if (!folded && stick) toNewest();
+  };
+
+  document.addEventListener('click', (event) => {
+    const at = (selector) => event.target.closest?.(selector);
+    if (at('#theme')) return nextTheme();
+    if (at('#fold')) return fold(!$('#drawer').hasAttribute('data-folded'));
+    if (at('#jump')) { stick = true; toNewest(); return jump(); }
+    const dir = at('[data-dir]');
+    if (dir) {
+      filter.dir = dir.dataset.dir;
+      for (const one of $$('[data-dir]')) one.setAttribute('aria-pressed', String(one === dir));
+      return refilter();
+    }
+    const before = at('[data-before]');
+    if (before) { stick = false; return htmx.ajax('GET', `${stream().dataset.base}/log?before=${+before.dataset.before}`, { source: before, swap: 'none' }); }
+    const add = at('[data-add]');
+    if (add) {
+      const list = $('[data-rows]', add.closest('fieldset, form')), row = list.lastElementChild.cloneNode(true);
+      for (const input of $$('input', row)) input.value = '';
+      list.append(row);
+      return $('input', row).focus();
+    }
+    const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
+    const row = at('#log a.m');
+    if (row && plain && $('#detail') && matchMedia('(min-width: 70rem)').matches) { event.preventDefault(); return openMessage(row); }
+    if (at('#detail-close') && plain && $('#log')) { event.preventDefault(); closeMessage(); }
+  });
+  document.addEventListener('input', (event) => {
+    if (event.target.id === 'logfilter') { filter.text = event.target.value.trim().toLowerCase(); refilter(); }
+    if (event.target.id === 'command_line') showSplit();
+    if (event.target.dataset?.filter) {
+      const words = event.target.value.trim().toLowerCase().split(/\s+/);
+      for (const item of $(event.target.dataset.filter)?.children || []) item.hidden = !words.every((word) => item.textContent.toLowerCase().includes(word));
+    }
+  });
+  document.addEventListener('change', (event) => {
+    if (event.target.id === 'only-findings') { filter.findings = event.target.checked; refilter(); }
+  });
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && event.target.matches?.('textarea')) {
+      event.preventDefault();
+      return event.target.form?.requestSubmit();
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === 'Escape' && $('#message') && $('#logsplit')) return closeMessage();
+    if (event.target.matches?.('input, textarea, select')) return;
+    if (event.key === '/' && $('#logfilter')) { event.preventDefault(); fold(false); $('#logfilter').focus(); }
+  });
+  document.addEventListener('animationend', (event) => { if (event.animationName === 'go') event.target.remove(); });
+})();

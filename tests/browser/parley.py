@@ -1,0 +1,100 @@
+"""One real Parley process for the browser tests, the screenshots and whoever else needs a page to look at."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, Playwright
+
+from tests import chromium
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "a-token-for-the-browser-tests"
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+class Parley:
+    """A running Parley: its address, and each launch code that it prints."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.output: list[str] = []
+        self._printed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.origin = re.match(r"http://[^/]+", self.login_url())[0]  # type: ignore[index]
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._printed:
+                self.output.append(line)
+                self._printed.notify_all()
+
+    def login_url(self, after: int = 0, seconds: float = 15) -> str:
+        """The newest address with a code, printed after line `after`."""
+
+        def found() -> str | None:
+            lines = [re.search(r"http://\S+/login\?code=\S+", line) for line in self.output[after:]]
+            return next((match[0] for match in reversed(lines) if match), None)
+
+        with self._printed:
+            self._printed.wait_for(lambda: found() is not None or self.process.poll() is not None, seconds)
+            address = found()
+        assert address is not None, "Parley printed no address:\n" + "".join(self.output)
+        return address
+
+    def login(self, page: Page) -> None:
+        """Come in by the launch code, like a person."""
+        page.goto(self.login_url())
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(5)
+        self._reader.join(5)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[Parley]:
+    """A Parley on a free port, ended with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "--no-open", "--port", "0", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PARLEY_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    parley = None
+    try:
+        parley = Parley(process)
+        yield parley
+    finally:
+        if parley is not None:
+            parley.stop()
+        else:
+            process.kill()
+            process.wait(5)
+
+
+def launch(playwright: Playwright) -> Browser:
+    """The Chromium of this machine, without a window."""
+    return playwright.chromium.launch(executable_path=str(chromium.find()), args=_FLAGS)

