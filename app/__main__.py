@@ -7,6 +7,7 @@ in a thread, while the page is already there.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -37,6 +38,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run Parley; the exit code."""
+    # A tenth of the start is the collector looking at imports that stay, and pydantic looking for plug-ins.
+    gc.disable()
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         arguments, command = _arguments(sys.argv[1:] if argv is None else argv)
         settings = _settings(arguments)
@@ -223,6 +227,8 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
             except ParleyError as fault:
                 trouble = fault.message
         print(f"Parley is at {way_in}", flush=True)
+        gc.freeze()
+        gc.enable()
         if trouble is not None:
             print(f"parley: {trouble}", file=sys.stderr)
         if settings.open_browser and _has_screen():

@@ -74,7 +74,7 @@ class Policy:
             if any(net.version == ip.version and ip in net for net in _NAT64):
                 return f"{address} is not a public address"
             for form in _forms(ip):
-                if not form.is_global:
+                if not form.is_global or (form.version == 6 and form.is_site_local):
                     return f"{address} is not a public address"
         return None
 
@@ -92,6 +92,8 @@ def _forms(ip: Address) -> Iterable[Address]:
             yield ip.sixtofour
         if ip.teredo is not None:
             yield from ip.teredo
+        if int(ip) >> 32 in (0, 0xFFFF_0000):  # IPv4-compatible and IPv4-translated, long out of use
+            yield ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         if any(ip in net for net in _NAT64):
             yield ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
 
@@ -168,7 +170,7 @@ def _causes(fault: BaseException) -> Iterable[BaseException]:
 
 def _words(fault: BaseException) -> str:
     text = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
-    return " ".join(str(text).split())[:200]
+    return " ".join(str(text).split())[:200].rstrip(".")
 
 
 # --------------------------------------------------------------------------------------------------- the client
@@ -227,7 +229,7 @@ class Egress:
         parts = split(url)
         timeouts = {"connect": connect, "write": 30.0, "pool": connect, "read": read}
         wire = [(b"host", parts.netloc.encode()), (b"accept-encoding", b"identity"), (b"user-agent", b"parley")]
-        wire += [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers]
+        wire += [(name.encode("ascii"), value.strip().encode("latin-1")) for name, value in headers]
         if method == "POST":
             wire.append((b"content-length", str(len(content)).encode()))
         with _spoken():
@@ -237,7 +239,7 @@ class Egress:
                 yield Answer(
                     response.status,
                     tuple((k.decode("latin-1").lower(), v.decode("latin-1")) for k, v in response.headers),
-                    response.aiter_stream(),
+                    _chunks(response.aiter_stream()),
                 )
 
 
@@ -263,8 +265,17 @@ def split(url: str) -> Parts:
         raise EgressError("bad-url", "an address must not contain a user name or password; send them as a header")
     if any(ord(char) <= 32 or ord(char) == 127 for char in url):
         raise EgressError("bad-url", "an address must not contain spaces or control characters")
+    if not url.isascii():
+        raise EgressError("bad-url", "an address has only ASCII characters; write the others percent-encoded")
     port = port or (443 if parts.scheme == "https" else 80)
     return Parts(parts.scheme, parts.netloc, (parts.scheme, parts.hostname.lower(), port))
+
+
+async def _chunks(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """A body whose failures are spoken of like all others."""
+    with _spoken():
+        async for chunk in body:
+            yield chunk
 
 
 class _spoken:
@@ -283,10 +294,15 @@ class _spoken:
             if isinstance(cause, EgressError):
                 raise cause from None
         kind = next((_KINDS[each] for each in type(fault).__mro__ if each in _KINDS), None)
+        if isinstance(fault, httpcore2.LocalProtocolError):
+            raise EgressError("protocol", "a header of the request cannot be sent") from None
+        if isinstance(fault, httpcore2.RemoteProtocolError) and any(word in str(fault) for word in _CUT_WORDS):
+            kind = "cut"
         if kind is not None:
             raise EgressError(kind, _words(fault)) from None
 
 
+_CUT_WORDS = ("closed connection", "disconnected")
 _KINDS: dict[type, Kind] = {
     httpcore2.ConnectTimeout: "timeout",
     httpcore2.PoolTimeout: "timeout",
@@ -294,7 +310,7 @@ _KINDS: dict[type, Kind] = {
     httpcore2.WriteTimeout: "timeout",
     httpcore2.ConnectError: "unreachable",
     httpcore2.NetworkError: "cut",
-    httpcore2.RemoteProtocolError: "cut",
+    httpcore2.RemoteProtocolError: "protocol",
     httpcore2.LocalProtocolError: "protocol",
     httpcore2.UnsupportedProtocol: "bad-url",
 }

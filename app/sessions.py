@@ -398,7 +398,7 @@ class Session:
 
     async def _run_call(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
         from app.protocol.connection import OutOfTime, TimeLimit
-        from app.protocol.link import LinkError
+        from app.protocol.link import LinkError, RequestLost
         from app.protocol.rpc import Outgoing
 
         options = self.options
@@ -419,6 +419,9 @@ class Session:
                         await self._take_reply(call, connection, limit, wanted)
                 except OutOfTime:
                     self._fail(call, CallError(None, f"No answer within {_seconds(seconds)}.", kind="timeout"))
+                except RequestLost as fault:
+                    words = f"{fault.message} {fault.trouble.advice}".strip()
+                    self._fail(call, CallError(None, words, kind="http"))
                 except LinkError as fault:
                     self._fail(call, CallError(None, f"The connection was lost: {fault.message}", kind="connection"))
                 except Exception as fault:

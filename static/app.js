@@ -59,12 +59,12 @@
     if (status === 404) return stop('this session is closed');
     pill('off', 'reconnecting');
   });
+  // Not `hx-sse:close`: that aborts a fetch that is still being read, and each time the console shows an error.
+  const noReconnect = () => { const sse = stream()?._htmx?.sse; if (sse) sse.config.reconnect = false; };
   const stop = (text) => {
     over = true;
     pill('off', text);
-    stream()?.removeAttribute('hx-sse:connect');
-    const sse = stream()?._htmx?.sse;
-    if (sse) { sse.cancelled = true; sse.config.reconnectMaxAttempts = -1; sse.abortController?.abort(); }
+    noReconnect();
   };
   // One message per frame: the tab stays responsive in a burst, and the unread rest pushes back over TCP.
   document.addEventListener('htmx:sse:before:message', (event) => {
@@ -91,9 +91,9 @@
     if (why === 'closed') return stop('this session is closed');
     if (why === 'shutdown') return stop('Parley has stopped');
     parked = true;
+    noReconnect();
     pill('wait', 'paused: many tabs are open');
     poll = setInterval(count, 15000);
-    if (document.hasFocus() && !document.hidden) setTimeout(resume, 300);
   });
   const resume = () => {
     if (parked && !over && !document.hidden && stream() && !stream()._htmx?.sse) { pill('wait', 'reconnecting'); open(); }
@@ -107,6 +107,7 @@
   addEventListener('focus', resume);
   document.addEventListener('visibilitychange', resume);
   document.addEventListener('pointerdown', resume);
+  document.addEventListener('keydown', resume);
 
   // ---- refusals
   document.addEventListener('htmx:response:error', (event) => {

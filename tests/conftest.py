@@ -6,12 +6,17 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import psutil
 import pytest
 
 from app.sessions import Identity, Session, SessionRegistry
 from app.settings import Limits, local
 from tests import drive
+
+# A slow machine is no failure: what is too slow is measured where it matters.
+hypothesis.settings.register_profile("parley", deadline=None)
+hypothesis.settings.load_profile("parley")
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +94,7 @@ def limits() -> Limits:
 async def registry(limits: Limits, clock: Clock, processes: Processes) -> AsyncIterator[SessionRegistry]:
     """A registry of its own for each test; closing it must leave no process behind."""
     async with SessionRegistry(local(limits=limits), wall=clock.wall, mono=clock.mono) as opened:
+        await opened.until_ready()
         yield opened
 
 

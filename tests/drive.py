@@ -18,7 +18,7 @@ from app.sessions import Identity, Session
 
 ROOT = Path(__file__).parents[1]
 SERVERS = ROOT / "tests" / "servers"
-HANG = 20.0
+HANG = 30.0
 """Seconds after which a wait has failed. A guard, about ten times what anything here should take on a busy machine."""
 ME = Identity("local", "you")
 
@@ -48,6 +48,11 @@ class RawPeer:
     def wrote(self) -> bytes:
         """Every byte it wrote so far."""
         return self._entries(b">")
+
+    def saw_the_end(self) -> bool:
+        """Whether it got to read that its stdin was closed."""
+        assert self.record is not None
+        return self.record.read_bytes().endswith(b"< 0\n")
 
     def received(self, method: str | None = None) -> list[dict[str, Any]]:
         """The messages it read, all or of one method."""
@@ -162,7 +167,7 @@ class Felt:
 
 @asynccontextmanager
 async def feeling(bystander: Session | None = None) -> AsyncIterator[Felt]:
-    """Measure, while the body runs, the longest stall of the event loop, and how quickly a bystander's server answers."""
+    """Measure, while the body runs, the longest stall of the loop and how quickly a bystander's server answers."""
     felt, process = Felt(), psutil.Process(os.getpid())
     before = process.memory_info().rss
     tick = 0.002

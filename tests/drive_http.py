@@ -77,7 +77,11 @@ class Peer:
 def started(argv: list[str], env: dict[str, str] | None = None, record: Path | None = None) -> Iterator[Peer]:
     """A peer that prints its port on the first line, and is ended with the block."""
     process = subprocess.Popen(
-        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **(env or {})}
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **(env or {})},
     )
     assert process.stdin is not None and process.stdout is not None
     try:
@@ -118,7 +122,9 @@ def everything_web(mode: Literal["http", "sse"]) -> Iterator[Peer]:
         port = probe.getsockname()[1]
     argv = peers.everything_http() if mode == "http" else peers.everything_sse()
     env = {**os.environ, **peers.node_env(), "PORT": str(port)}
-    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env)
+    process = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env
+    )
     assert process.stderr is not None
     try:
         for line in process.stderr:

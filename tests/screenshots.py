@@ -76,6 +76,7 @@ def lost(page: Page, origin: str) -> None:
 def main(arguments: list[str]) -> int:
     folder = Path(arguments[0]) if arguments else ROOT / ".screenshots"
     folder.mkdir(exist_ok=True)
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
     only = set(arguments[1:])
     with running() as parley, sync_playwright() as playwright:
         browser = launch(playwright)

@@ -145,7 +145,7 @@ class HttpTarget(_Strict):
 
     @property
     def label(self) -> str:
-        return self.url
+        return masked_url(self.url)
 
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -37,9 +37,14 @@ _RETRY_AT_LEAST = 0.02
 _RETRY_AT_MOST = 30.0
 _RESUMES = 5
 _GOODBYE_SECONDS = 2.0
+_LINGER_SECONDS = 10.0
+"""How long the POST of a request that nobody waits for any more may go on: late replies are worth seeing, idle sockets
+are not."""
 _ENDED_EARLY = Trouble("cut", "The stream ended before the reply came.", "Look at the server's log, then call again.")
 _BODY_SHOWN = 300
 _EOL = re.compile(rb"\r\n|\n|\r")
+_BOM = b"\xef\xbb\xbf"
+_FIELD_NAME = len(b"data: ")
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}")
 
 
@@ -76,10 +81,12 @@ class SseParser:
             chunk = chunk.removeprefix(b"\n")
             self._after_cr = False
         self._buffer += chunk
-        if self._first and len(self._buffer) >= 3:
+        if self._first:
+            if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer):
+                return []
             self._first = False
-            if self._buffer.startswith(b"\xef\xbb\xbf"):
-                del self._buffer[:3]
+            if self._buffer.startswith(_BOM):
+                del self._buffer[: len(_BOM)]
         events: list[SseEvent | Oversized] = []
         start = 0
         while (end := _EOL.search(self._buffer, max(start, self._searched))) is not None:
@@ -92,18 +99,18 @@ class SseParser:
                 events.append(event)
         del self._buffer[:start]
         self._searched = len(self._buffer)
-        if self._size + len(self._buffer) > self._limit:
-            events.append(
-                Oversized(
-                    b"\n".join(self._data)[:65536] or bytes(self._buffer[:65536]), self._size + len(self._buffer), False
-                )
-            )
-            self._data, self._size = [], 0
+        if self._size + len(self._buffer) > self._limit + _FIELD_NAME:
+            events.append(self._refused(bytes(self._buffer[:65536]), self._size + len(self._buffer)))
             self._buffer.clear()
             self._searched = 0
         return events
 
-    def _line(self, line: bytes) -> SseEvent | None:
+    def _refused(self, rest: bytes, size: int) -> Oversized:
+        prefix = b"\n".join(self._data)[:65536] or rest.removeprefix(b"data:").removeprefix(b" ")
+        self._data, self._size = [], 0
+        return Oversized(prefix, size, False)
+
+    def _line(self, line: bytes) -> SseEvent | Oversized | None:
         if not line:
             return self._dispatch()
         name, _, value = line.partition(b":")
@@ -115,13 +122,15 @@ class SseParser:
             case b"event":
                 self._event = value.decode(errors="replace")
             case b"id" if b"\0" not in value:
-                self._id = value.decode(errors="replace")
+                self._id = value.decode("latin-1")  # so that the very same bytes go back
             case b"retry" if value.isdigit() and len(value) < 10:
                 self._retry = int(value)
         return None
 
-    def _dispatch(self) -> SseEvent | None:
+    def _dispatch(self) -> SseEvent | Oversized | None:
         """An empty line ends an event. One without data still carries an id or a retry (R5-43)."""
+        if self._size - 1 > self._limit:
+            return self._refused(b"", self._size - 1)
         found = SseEvent(self._event or "message", b"\n".join(self._data), self._id, self._retry)
         empty = not self._data and self._id is None and self._retry is None
         self._data, self._size, self._event, self._id, self._retry = [], 0, "", None, None
@@ -133,10 +142,10 @@ class SseParser:
 
 def egress_trouble(fault: EgressError, url: str) -> Trouble:
     """What to say of a request that got no HTTP answer."""
-    said = fault.detail
+    said, shown = fault.detail, masked_url(url)
     match fault.kind:
         case "refused-by-policy":
-            return Trouble("policy", f"Parley does not dial {url}: {said}.", "Connect to another address.")
+            return Trouble("policy", f"Parley does not dial {shown}: {said}.", "Connect to another address.")
         case "dns":
             return Trouble("dns", f"The address was not found: {said}.", "Check the host name, and your network.")
         case "refused":
@@ -148,7 +157,7 @@ def egress_trouble(fault: EgressError, url: str) -> Trouble:
         case "tls":
             return Trouble(
                 "tls",
-                f"No secure connection to {url}: {said}.",
+                f"No secure connection to {shown}: {said}.",
                 "Check the certificate and its host name, or use http:// if the server does not speak TLS.",
             )
         case "timeout":
@@ -194,7 +203,7 @@ def status_trouble(status: int, url: str, answer: Answer, body: bytes) -> Troubl
             wait = f" Try again in {after} s." if after.isdigit() else " Try again later."
             return Trouble(kind, f"The server says there were too many requests (429).{quoted}", wait.strip())
         case _ if 300 <= status < 400:
-            where = answer.header("location")
+            where = masked_url(answer.header("location"))
             return Trouble(
                 kind,
                 f"The server redirects ({status}) to {where or 'nowhere'}, and Parley follows no redirects.",
@@ -216,10 +225,10 @@ def content_trouble(content_type: str, body: bytes) -> Trouble:
             "The address answers with a web page, not with MCP.",
             "Check the path: the MCP endpoint often ends in /mcp.",
         )
-    shown = content_type or "no content type"
+    found = f"is of the type {content_type}" if content_type else "has no content type"
     return Trouble(
         "content-type",
-        f"The answer is of the type {shown}; MCP answers are application/json or text/event-stream.",
+        f"The answer {found}; MCP answers are application/json or text/event-stream.",
         "Check the path, and that the server speaks streamable HTTP.",
     )
 
@@ -273,7 +282,7 @@ class _HttpLink:
         self._target, self._limits, self._egress, self._host = target, limits, egress, host
         self._put, self._take = anyio.create_memory_object_stream[Inbound](_QUEUE)
         self._group: anyio.abc.TaskGroup | None = None
-        self._waiting: dict[RpcId, anyio.Event] = {}
+        self._waiting: dict[RpcId, anyio.CancelScope] = {}
         self._trouble: Trouble | None = None
         self._version: str | None = None
         self.pid: int | None = None
@@ -308,13 +317,21 @@ class _HttpLink:
 
     def settled(self, rpc_id: RpcId) -> None:
         """The stream that waits for this reply may end."""
-        event = self._waiting.pop(rpc_id, None)
-        if event is not None:
-            event.set()
+        scope = self._waiting.pop(rpc_id, None)
+        if scope is not None:
+            scope.deadline = anyio.current_time() + _LINGER_SECONDS
 
     async def ended(self) -> Trouble:
         """Why it ended."""
         return self._trouble or Trouble("closed", "The server closed the connection.", "Connect again.")
+
+    def close(self) -> None:
+        """Nobody reads any more."""
+        self._put.close()
+        self._take.close()
+
+    async def goodbye(self) -> None:
+        """Tell the server that we leave, where there is a way to say so."""
 
     def _over(self, trouble: Trouble) -> None:
         """The whole channel has ended."""
@@ -383,32 +400,37 @@ class StreamableLink(_HttpLink):
         """One POST in a task of its own; nobody waits for it unless told to."""
         if self._group is None or self._trouble is not None:
             raise LinkError(await self.ended())
+        scope = anyio.CancelScope()
         if about.kind == "request":
-            self._waiting[about.rpc_id] = anyio.Event()
+            self._waiting[about.rpc_id] = scope
         if about.settled:
-            await self._post(raw, about)
+            await self._post(raw, about, scope)
         else:
-            self._group.start_soon(self._post, raw, about)
+            self._group.start_soon(self._post, raw, about, scope)
         if about.method == "notifications/initialized":
             self._group.start_soon(self._listen)
 
-    async def _post(self, raw: bytes, about: Outbound) -> None:
+    async def _post(self, raw: bytes, about: Outbound, scope: anyio.CancelScope) -> None:
+        with scope:
+            resume = await self._posted(raw, about)
+            if resume is not None:
+                await self._resume(about, resume)
+
+    async def _posted(self, raw: bytes, about: Outbound) -> _Resume | None:
         url, is_request = self._target.url, about.kind == "request"
         headers = self._headers("application/json, text/event-stream", ("content-type", "application/json"))
         exchange = self._exchange("POST", url, headers, about.seq)
-        resume: _Resume | None = None
         try:
             async with self._egress.request(
                 "POST", url, headers, raw, read=None if is_request else _SHORT_READ
             ) as answer:
                 self._answered(exchange, answer)
-                resume = await self._take_answer(answer, about, exchange)
+                return await self._take_answer(answer, about, exchange)
         except EgressError as fault:
             await self._failed(about, exchange, egress_trouble(fault, url))
         except _TooLarge as fault:
             await self._too_large(about, exchange, fault.prefix, fault.size)
-        if resume is not None:
-            await self._resume(about, resume)
+        return None
 
     async def _take_answer(self, answer: Answer, about: Outbound, exchange: Exchange) -> _Resume | None:
         media = _media_type(answer)
@@ -422,7 +444,7 @@ class StreamableLink(_HttpLink):
         if answer.header("content-encoding") not in ("", "identity"):
             trouble = Trouble("encoding", "The answer is compressed, though Parley asked for it not to be.", "")
             await self._failed(about, exchange, trouble)
-        elif media == "application/json":
+        elif media == "application/json" and (answer.status != 202 or answer.header("content-length") != "0"):
             body = await _body(answer, self._limits.message_bytes)
             await self._tell(Frame(body, about.rpc_id, exchange))
             await self._unanswered(about, exchange, Trouble("no-reply", "The answer does not contain the reply.", ""))
@@ -464,7 +486,7 @@ class StreamableLink(_HttpLink):
         value = parse(body).value if _media_type(answer) == "application/json" else None
         if isinstance(value, dict) and "error" in value:
             await self._tell(Frame(body, about.rpc_id, exchange))
-            if value.get("id") == about.rpc_id and about.kind == "request":
+            if about.kind == "request" and await self._is_settled(about.rpc_id):
                 return
             error = value["error"]
             said = error.get("message") if isinstance(error, dict) else None
@@ -577,6 +599,7 @@ class StreamableLink(_HttpLink):
                         async for event in self._events(answer):
                             if isinstance(event, Oversized):
                                 await self._tell(Oversized(event.prefix, event.size, False, exchange))
+                                last_id = retry = None  # or it would be sent again, at once
                                 break
                             heard = True
                             last_id = event.id if event.id is not None else last_id
@@ -700,7 +723,9 @@ class SseLink(_HttpLink):
             )
         if not same:
             return Trouble(
-                "endpoint", f"The server named an endpoint of another origin: {where}.", "Parley does not follow."
+                "endpoint",
+                f"The server named an endpoint of another origin: {masked_url(where)}.",
+                "Parley does not follow.",
             )
         self._endpoint = where
         self._host.stream_changed("open")
@@ -716,12 +741,10 @@ async def open_http(target: HttpTarget, limits: Limits, egress: Egress, host: Li
         split(target.url)
     except EgressError as fault:
         raise LinkError(egress_trouble(fault, target.url)) from None
-    if target.transport == "sse":
-        yield SseLink(target, limits, egress, host)
-        return
-    link = StreamableLink(target, limits, egress, host)
+    link = (SseLink if target.transport == "sse" else StreamableLink)(target, limits, egress, host)
     try:
         yield link
     finally:
+        link.close()
         with anyio.CancelScope(shield=True):
             await link.goodbye()

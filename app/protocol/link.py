@@ -23,6 +23,10 @@ class LinkError(ParleyError):
         self.trouble = trouble
 
 
+class RequestLost(LinkError):
+    """One request got no reply, and the link goes on."""
+
+
 @dataclass(slots=True, frozen=True)
 class Frame:
     """A frame that came with an HTTP exchange; plain `bytes` stand for one that needs no more words."""

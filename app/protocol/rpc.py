@@ -29,7 +29,18 @@ from app.core import checks
 from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async
 from app.core.log import rpc_id_of
 from app.core.model import Direction, Exchange, Finding, Message, RpcId, Trouble
-from app.protocol.link import Barrier, Failed, Frame, Inbound, Link, LinkError, Outbound, Oversized, Remarked
+from app.protocol.link import (
+    Barrier,
+    Failed,
+    Frame,
+    Inbound,
+    Link,
+    LinkError,
+    Outbound,
+    Oversized,
+    Remarked,
+    RequestLost,
+)
 from app.settings import Limits
 
 METHOD_NOT_FOUND = -32601
@@ -132,6 +143,8 @@ class Rpc(Dispatcher[TransportContext]):
         self._answering: dict[tuple[str, str], anyio.CancelScope] = {}
         self._withdrawn: set[int] = set()
         self._unsent = 0
+        self._unread = False
+        """We waited for the server to read our answers, and it did not."""
         self._left = anyio.Event()
         self._writing = anyio.Lock()
         self._group: anyio.abc.TaskGroup | None = None
@@ -178,7 +191,8 @@ class Rpc(Dispatcher[TransportContext]):
             if token != key:
                 self._remember(token, fate)
         if pending.reply is None:
-            raise LinkError(pending.lost or self._gone())
+            fault = LinkError if self.closed.is_set() else RequestLost
+            raise fault(pending.lost or self._gone())
         return pending.reply
 
     @staticmethod
@@ -415,11 +429,14 @@ class Rpc(Dispatcher[TransportContext]):
 
     async def _room(self) -> bool:
         """Whether another answer may be written. Answers that the server does not read are bounded, like all else."""
-        with anyio.move_on_after(_PATIENCE_SECONDS):
-            while self._unsent >= self._limits.server_requests:
-                self._left = anyio.Event()
-                await self._left.wait()
-        return self._unsent < self._limits.server_requests
+        most = self._limits.server_requests
+        if self._unsent >= most and not self._unread:
+            with anyio.move_on_after(_PATIENCE_SECONDS):
+                while self._unsent >= most:
+                    self._left = anyio.Event()
+                    await self._left.wait()
+            self._unread = self._unsent >= most
+        return self._unsent < most
 
     async def _serve_one(
         self, message: Message, value: dict[str, Any], key: tuple[str, str], scope: anyio.CancelScope
@@ -452,6 +469,7 @@ class Rpc(Dispatcher[TransportContext]):
             return
         finally:
             self._unsent -= 1
+            self._unread = False
             self._left.set()
 
     def _remember(self, key: tuple[str, str], fate: str) -> None:

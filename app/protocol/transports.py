@@ -5,7 +5,7 @@ a frame is bytes, and whoever reads it decides what it is. stdio is ours rather 
 line, the exit code and, on one bad byte, the session (sdk-cookbook.md §7).
 
 Ending a child (R5-06): close its stdin, wait; SIGTERM to its process group, wait; SIGKILL to the group, reap. The
-whole takes at most 3.5 seconds, also when the caller is cancelled, and ends grandchildren that stayed in the group.
+whole takes at most 4 seconds, also when the caller is cancelled, and ends grandchildren that stayed in the group.
 """
 
 from __future__ import annotations
@@ -194,17 +194,20 @@ class StdioLink:
             if not await self._gone(limits.terminate_seconds):
                 self._signal(signal.SIGKILL)
                 await self._gone(limits.kill_seconds)
-        if self._group_alive():
-            self._signal(signal.SIGTERM)
-            with anyio.move_on_after(_AFTER_EXIT_SECONDS):
-                while self._group_alive():  # noqa: ASYNC110 - grandchildren are not ours to wait for, only to look at
-                    await anyio.sleep(0.02)
-            self._signal(signal.SIGKILL)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self._group_alive():
+                self._signal(number)
+                await self._group_gone(_AFTER_EXIT_SECONDS)
 
     async def _gone(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):
             await self._process.wait()
         return self._process.returncode is not None
+
+    async def _group_gone(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            while self._group_alive():  # noqa: ASYNC110 - grandchildren are not ours to wait for, only to look at
+                await anyio.sleep(0.02)
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -270,15 +273,17 @@ async def _stdio(
     target: StdioTarget, limits: Limits, on_stderr: Callable[[bytes], None]
 ) -> AsyncGenerator[StdioLink, None]:
     try:
-        process = await anyio.open_process(
-            [target.command, *target.args],
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            cwd=target.cwd,
-            env=child_environment(target.env),
-            start_new_session=True,
-        )
+        # Shielded: a start that is cancelled half-way would leave a child that nobody waits for.
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                [target.command, *target.args],
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                cwd=target.cwd,
+                env=child_environment(target.env),
+                start_new_session=True,
+            )
     except OSError as fault:
         raise LinkError(start_trouble(target, fault)) from None
     except ValueError as fault:

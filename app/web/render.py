@@ -257,6 +257,11 @@ def _chip(findings: tuple[Finding, ...]) -> str:
     )
 
 
+def _gist(message: Message, findings: tuple[Finding, ...]) -> str:
+    peek = f'<span class="peek">{esc(message.gist)}</span>'
+    return f'<span class="gist">{peek}{_chip(findings)}</span>' if findings else peek
+
+
 def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
     """One row of the log. Hand-made and not a template: a burst renders thousands of them."""
     out = message.direction == "out"
@@ -270,10 +275,9 @@ def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
         f"{' data-quiet' if message.quiet else ''}>"
         f'<a class="m{bad}" href="{base}/log/{message.seq}"><span class="q">{message.seq}</span>'
         f"<time>{clock(message.at)}</time>"
-        f'<span class="lane"><svg class="{side}" aria-hidden="true"><use href="{ICONS}#{glyph}"/></svg>'
-        f'<span class="sr">{word}</span></span>'
+        f'<span class="lane {glyph} {side}" role="img" aria-label="{word}"></span>'
         f'<span class="meth{" re" if reply else ""}">{esc(method[:200])}</span>'
-        f'<span class="gist"><span class="peek">{esc(message.gist)}</span>{_chip(findings)}</span>'
+        f"{_gist(message, findings)}"
         f'<span class="z">{duration(message.latency_ms)}</span><span class="z sz">{size(message.size)}</span></a></li>'
     )
 

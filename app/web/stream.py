@@ -33,6 +33,8 @@ logger = logging.getLogger("parley.stream")
 PARTS_PER_PATCH: Final = 60
 """Cards or rows of calls that one message carries at most; more than that makes it a snapshot."""
 _BREAK = re.compile("\r\n|\r|\n")
+_LOG_NUMBERS = frozenset({"n-log", "log-count", "log-sum"})
+"""They say what the rows show, so they wait for the last of the rows that are on their way."""
 _NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written"})
 
 
@@ -131,6 +133,7 @@ class Tab:
         state = self._state(events)
         if state is None:
             return self.snapshot()
+        state += self._new_numbers()
         newest = self.session.events.seq
         self._state_mark = newest
         rows = self.session.messages.after(self._row_mark, self._limits.stream_rows) if self._unsent else []
@@ -159,7 +162,7 @@ class Tab:
 
     def _state(self, events: list[Event]) -> list[str] | None:
         """The parts that these events touch, each once; None when they are too many."""
-        parts = self._new_numbers()
+        parts: list[str] = []
         kinds = {event.kind for event in events}
         if kinds <= _NUMBERS_ONLY and not ("stderr.written" in kinds and self.page == "stderr"):
             return parts
@@ -190,8 +193,10 @@ class Tab:
         now = views.counts(self.session)
         if self.page == "overview":
             now |= views.figures(self.session)
+        if self._unsent > self._limits.stream_rows:
+            now = {key: text for key, text in now.items() if key not in _LOG_NUMBERS}
         changed = {key: text for key, text in now.items() if self._numbers.get(key) != text}
-        self._numbers = now
+        self._numbers |= now
         return [partial(f"#{key}", text, "textContent") for key, text in changed.items()]
 
     def _shell(self, *, rows: bool = False) -> views.Shell:

@@ -197,11 +197,13 @@ _INDEX = re.compile(r"~(\d{1,6})")
 def _speakable(name: Any) -> bool:
     if not isinstance(name, str) or not name or len(name) > 500 or _INDEX.fullmatch(name):
         return False
-    return not any(part in {".", ".."} for part in re.split(r"[/\\]", name)) and "\0" not in name
+    if show.visible(name) != name or any(mark in name for mark in "\t\r\n"):
+        return False
+    return not any(part in {".", ".."} for part in re.split(r"[/\\]", name))
 
 
 def tool_keys(items: list[Any]) -> list[str]:
-    """How each tool is addressed: by its name, or as `~N` where the name is empty, ambiguous or no path segment."""
+    """How each tool is addressed: by its name, or as `~N` where the name is empty, ambiguous or unfit for a path."""
     names = [item.get("name") if isinstance(item, dict) else None for item in items]
     seen: dict[Any, int] = {}
     for name in names:

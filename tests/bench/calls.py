@@ -4,12 +4,13 @@ All three talk to the demo server; over stdio each has its own process of it, ov
 call by call, in an order that rotates, so that what disturbs one disturbs all.
 """
 
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from subprocess import DEVNULL
-from typing import IO, Any, cast
+from pathlib import Path
+from typing import Any, TextIO
 
 import anyio
 from mcp.client.session import ClientSession
@@ -41,7 +42,8 @@ def measure(say: Say) -> Part:
     with running() as parley, demo_over_http() as url:
         anyio.run(_both, part, parley.origin, url, say)
     part.notes.append(
-        f"{CALLS} calls each, in turns; JSON is two requests a call (POST, then GET ?wait=), with our client's cost in it"
+        f"{CALLS} calls each, in turns; JSON is two requests a call (POST, then GET ?wait=), the cost of our "
+        "own client included"
     )
     return part
 
@@ -71,8 +73,8 @@ async def _raw(url: str | None) -> AsyncIterator[Echo]:
     async with AsyncExitStack() as stack:
         if url is None:
             demo = StdioServerParameters(command=sys.executable, args=["-m", "app.demo.server"], cwd=ROOT)
-            # A descriptor is all that `errlog` is used for.
-            streams = await stack.enter_async_context(stdio_client(demo, errlog=cast(IO[str], DEVNULL)))  # type: ignore[arg-type]
+            nowhere = stack.enter_context(_nowhere())
+            streams = await stack.enter_async_context(stdio_client(demo, errlog=nowhere))
         else:
             streams = await stack.enter_async_context(streamable_http_client(url))
         session = await stack.enter_async_context(ClientSession(*streams))
@@ -84,6 +86,10 @@ async def _raw(url: str | None) -> AsyncIterator[Echo]:
             return str(getattr(result.content[0], "text", None))
 
         yield echo
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 @asynccontextmanager

@@ -55,12 +55,15 @@ class Script:
         self._writer: asyncio.StreamWriter
 
     async def __aenter__(self) -> "Script":
-        assert self._host.hostname is not None
-        self._reader, self._writer = await asyncio.open_connection(self._host.hostname, self._host.port, limit=1 << 24)
+        await self._connect()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._writer.close()
+
+    async def _connect(self) -> None:
+        assert self._host.hostname is not None
+        self._reader, self._writer = await asyncio.open_connection(self._host.hostname, self._host.port, limit=1 << 24)
 
     async def send(self, method: str, path: str, body: Any = None, accept: str = "application/json") -> bytes:
         """One request; the body of its answer. Failed unless that is a success."""
@@ -69,6 +72,9 @@ class Script:
             f"{method} {path} HTTP/1.1\r\nHost: {self._host.netloc}\r\nAuthorization: Bearer {TOKEN}\r\n"
             f"Accept: {accept}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
         )
+        if self._reader.at_eof():  # Parley closes a connection that nobody has used for a while
+            self._writer.close()
+            await self._connect()
         self._writer.write(head.encode() + content)
         answer = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
         length = int(answer.split("content-length: ")[1].split("\r\n")[0])

@@ -70,7 +70,7 @@ def _start() -> dict[str, float]:
     ) as process:
         try:
             moments = {}
-            _poll(lambda: socket.create_connection(("127.0.0.1", port), timeout=1).close() or True)
+            _poll(lambda: _takes(port))
             moments["takes connections"] = time.perf_counter() - began
             _get(port, "/healthz")
             moments["answers /healthz"] = time.perf_counter() - began
@@ -93,6 +93,11 @@ def _poll(done: Callable[[], Any]) -> None:
             pass
         time.sleep(0.001)
     raise TimeoutError("Parley did not start")
+
+
+def _takes(port: int) -> bool:
+    with socket.create_connection(("127.0.0.1", port), timeout=WAIT):
+        return True
 
 
 def _get(port: int, path: str) -> bytes:

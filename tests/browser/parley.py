@@ -1,13 +1,16 @@
 """One real Parley process for the browser tests, the screenshots and whoever else needs a page to look at."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Browser, Page, Playwright
 
@@ -31,6 +34,7 @@ class Parley:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
         self.output: list[str] = []
+        self._used: set[str] = set()
         self._printed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -43,12 +47,12 @@ class Parley:
                 self.output.append(line)
                 self._printed.notify_all()
 
-    def login_url(self, after: int = 0, seconds: float = 15) -> str:
-        """The newest address with a code, printed after line `after`."""
+    def login_url(self, seconds: float = 15) -> str:
+        """The newest address with a code that was not used yet."""
 
         def found() -> str | None:
-            lines = [re.search(r"http://\S+/login\?code=\S+", line) for line in self.output[after:]]
-            return next((match[0] for match in reversed(lines) if match), None)
+            lines = [re.search(r"http://\S+/login\?code=\S+", line) for line in self.output]
+            return next((match[0] for match in reversed(lines) if match and match[0] not in self._used), None)
 
         with self._printed:
             self._printed.wait_for(lambda: found() is not None or self.process.poll() is not None, seconds)
@@ -58,7 +62,22 @@ class Parley:
 
     def login(self, page: Page) -> None:
         """Come in by the launch code, like a person."""
-        page.goto(self.login_url())
+        address = self.login_url()
+        self._used.add(address)
+        page.goto(address)
+
+    def script(self, verb: str, path: str, **body: Any) -> Any:
+        """One request of a script, with the bearer token; the parsed answer."""
+        data = json.dumps(body).encode() if verb == "POST" else None
+        headers = {"authorization": f"Bearer {TOKEN}", "accept": "application/json", "content-type": "application/json"}
+        request = urllib.request.Request(self.origin + path, data=data, method=verb, headers=headers)
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.loads(answer.read())
+
+    def close_sessions(self) -> None:
+        """Back to how it was started."""
+        for session in self.script("GET", "/")["sessions"]:
+            self.script("POST", f"{session['url']}/close")
 
     def stop(self) -> None:
         self.process.terminate()

@@ -37,11 +37,9 @@ BAD = b'\xff\xfe{"half":\xc3\n\x00\x01\x7f\n\xef\xbb\xbf{"jsonrpc":"2.0","method
 async def test_the_log_equals_what_the_peer_sent_and_received(session: Session, raw: Raw, version: str):
     peer = raw()
     await connected(session, peer.target, protocol_version=version)
-    asked = await call_tool(session, "say", {"base64": b64(BAD)}, timeout_ms=1)
-    assert asked.state == "failed", "nothing answers it: it only makes the peer write what is no message"
-    said = await call_tool(session, "say", {"lines": ODD})
+    said = await call_tool(session, "say", {"base64": b64(BAD), "lines": ODD})
     assert said.state == "done"
-    await call_tool(session, "echo", {"message": "Grüße 世界 🌊 \u2028 \x00 \\ \"quoted\"", "null": None, "big": 10**30})
+    await call_tool(session, "echo", {"message": 'Grüße 世界 🌊 \u2028 \x00 \\ "quoted"', "null": None, "big": 10**30})
     await call(session, "x/unknown", {"deep": {"a": [None, True, 1.5, "\U0001f30a"]}})
     await call(session, "tools/call", None)
     await session.disconnect()
@@ -66,7 +64,10 @@ async def test_sizes_and_totals_are_those_of_the_wire(session: Session, raw: Raw
 async def test_what_a_person_sends_goes_out_as_given(session: Session, raw: Raw):
     peer = raw()
     await connected(session, peer.target)
-    params = {"name": "echo", "arguments": {"none": None, "nested": {"none": None, "list": [None]}, "n": 10**30, "f": 1.0}}
+    params = {
+        "name": "echo",
+        "arguments": {"none": None, "nested": {"none": None, "list": [None]}, "n": 10**30, "f": 1.0},
+    }
     await call(session, "tools/call", params)
     await flushed(session)
     [sent] = peer.received("tools/call")

@@ -187,7 +187,7 @@ async def test_cancel_tells_the_server_and_ignores_the_late_reply(session: Sessi
     assert [(each.id, each.level, each.text) for each in session.messages.findings(late.seq)] == [
         ("R5-24", "note", "This reply came after the request was cancelled.")
     ]
-    assert held.state == "cancelled" and held.reply is None
+    assert held.reply is None and held.error is None
     await echoes(session)
 
 
@@ -198,7 +198,7 @@ async def test_a_call_cancelled_before_it_left_is_never_sent(session: Session, r
     never = session.start_call("tools/call", {"name": "hold"}, by=ME)
     session.cancel_call(never.id)
     await flushed(session)
-    assert never.state == "cancelled" and never.legs == []
+    assert never.settled and never.legs == []
     assert peer.received("tools/call") == [] == peer.received("notifications/cancelled")
 
 

@@ -116,7 +116,7 @@ async def test_the_newest_revision_is_asked_for_by_default(session: Session, raw
     assert peer.received("initialize")[0]["params"]["protocolVersion"] == NEWEST == HANDSHAKE_VERSIONS[0]
 
 
-TASKS = {"list": {}, "cancel": {}}
+TASKS: dict[str, Any] = {"list": {}, "cancel": {}}
 NOTHING = {
     "roots": False,
     "sampling": False,
@@ -155,12 +155,13 @@ async def test_the_options_say_what_is_offered(
     assert peer.received("initialize")[0]["params"]["capabilities"] == expected
 
 
+EVERYTHING = dict.fromkeys(NOTHING, True)
 OLDER: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    ("2025-06-18", {"sampling": True, "elicitation_form": True, "elicitation_url": True, "receiver_tasks": True}, {"sampling": {}, "elicitation": {}}),
+    ("2025-06-18", EVERYTHING, {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}),
     ("2025-06-18", {"elicitation_url": True}, {}),
     ("2025-03-26", {"sampling": True, "sampling_context": True, "elicitation_form": True}, {"sampling": {}}),
-    ("2024-11-05", {"roots": True, "sampling": True, "receiver_tasks": True, "elicitation_form": True}, {"roots": {"listChanged": True}, "sampling": {}}),
-]  # fmt: skip
+    ("2024-11-05", EVERYTHING, {"roots": {"listChanged": True}, "sampling": {}}),
+]
 
 
 @pytest.mark.requirement("R5-02", "R5-04")
@@ -226,7 +227,12 @@ async def test_a_broken_answer_to_initialize_ends_in_words_not_in_a_hang(session
 
 @pytest.mark.requirement("R5-02", "R5-09")
 async def test_server_info_that_breaks_the_specification_is_shown_as_received(session: Session, raw: Raw):
-    odd = {"capabilities": {"tools": {}, "com.example": 1}, "serverInfo": {"name": 7}, "instructions": ["x"], "extra": 1}
+    odd = {
+        "capabilities": {"tools": {}, "com.example": 1},
+        "serverInfo": {"name": 7},
+        "instructions": ["x"],
+        "extra": 1,
+    }
     await connected(session, raw(initialize=odd).target)
     assert session.info.server_info == {"name": 7}
     assert session.info.server_capabilities == {"tools": {}, "com.example": 1}

@@ -1,4 +1,4 @@
-"""Replies that break the specification: shown raw, judged by a finding, and never a reason to leave a caller waiting."""
+"""Replies that break the specification: shown raw, judged by a finding, and no reason to leave a caller waiting."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ async def test_a_result_that_breaks_the_rules_settles_the_call_with_a_finding(
     assert done.state == "done", done.error
     assert any(each.id == rule and words in each.text for each in done.findings), done.findings
     reply = inbound(session)[-1]
-    assert done.reply == session.messages.raw(reply.seq), "kept as it came"
+    assert done.reply is not None and done.reply == session.messages.raw(reply.seq), "kept as it came"
     assert set(done.findings) == set(session.messages.findings(reply.seq))
     assert await session.result(done) == json.loads(done.reply.decode("utf-8-sig"))["result"]
     await echoes(session)
@@ -74,11 +74,24 @@ async def test_an_error_that_breaks_the_rules_fails_the_call_with_a_finding(
 @pytest.mark.requirement("F04", "F05", "F12", "R5-01")
 @pytest.mark.parametrize(
     "id_text",
-    ['"²"', '"' + "9" * 5000 + '"', "1" * 5000, "1e999", "1.0", "true", "null", "[1]", '{"a":1}', '"\\ud800"', '""', "-1"],
+    [
+        '"²"',
+        '"' + "9" * 5000 + '"',
+        "1" * 5000,
+        "1e999",
+        "1.0",
+        "true",
+        "null",
+        "[1]",
+        '{"a":1}',
+        '"\\ud800"',
+        '""',
+        "-1",
+    ],
 )
 async def test_a_reply_with_an_odd_id_is_ignored_with_a_finding(session: Session, id_text: str):
     await connected(session, raw_target())
-    line = '{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}' % id_text
+    line = f'{{"jsonrpc":"2.0","id":{id_text},"result":{{"content":[]}}}}'
     done = await call_tool(session, "say", {"lines": [line, HEAD + '"result":{"content":[]}}']})
     assert done.state == "done" and done.findings == []
     odd = inbound(session)[-2]
@@ -94,29 +107,27 @@ def nested(depth: int) -> str:
 @pytest.mark.requirement("F04", "R5-01")
 @pytest.mark.parametrize("depth", [100, 399, 950, 5_000, 100_000])
 async def test_no_depth_of_nesting_anywhere_ends_the_connection(session: Session, depth: int):
-    deep = nested(depth)
     lines = [
-        deep,
-        '{"jsonrpc":%s,"method":"notifications/x"}' % deep,
-        '{"jsonrpc":"2.0","id":%s,"method":"ping"}' % deep,
-        '{"jsonrpc":"2.0","id":%s,"result":{}}' % deep,
-        '{"jsonrpc":"2.0","id":$ID0,"error":%s}' % deep,
-        '{"jsonrpc":"2.0","id":7,"error":{"code":%s,"message":%s,"data":%s}}' % (deep, deep, deep),
-        '{"jsonrpc":"2.0","method":%s}' % deep,
-        '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}' % deep,
-        '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$TOKEN,"progress":%s}}' % deep,
-        '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$TOKEN,"progress":1,"total":%s}}'
-        % deep,
-        '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}' % deep,
-        '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":%s,"data":%s}}' % (deep, deep),
-        '{"jsonrpc":"2.0","id":"x","method":"roots/list","params":%s}' % deep,
-        '{"jsonrpc":"2.0","id":"y","method":"sampling/createMessage","params":{"a":%s}}' % deep,
-        HEAD + '"result":{"content":[],"structuredContent":{"a":%s}}}' % deep,
+        "DEEP",
+        '{"jsonrpc":DEEP,"method":"notifications/x"}',
+        '{"jsonrpc":"2.0","id":DEEP,"method":"ping"}',
+        '{"jsonrpc":"2.0","id":DEEP,"result":{}}',
+        '{"jsonrpc":"2.0","id":$ID0,"error":DEEP}',
+        '{"jsonrpc":"2.0","id":7,"error":{"code":DEEP,"message":DEEP,"data":DEEP}}',
+        '{"jsonrpc":"2.0","method":DEEP}',
+        '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":DEEP,"progress":1}}',
+        '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$TOKEN,"progress":DEEP}}',
+        '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$TOKEN,"progress":1,"total":DEEP}}',
+        '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":DEEP}}',
+        '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":DEEP,"data":DEEP}}',
+        '{"jsonrpc":"2.0","id":"x","method":"roots/list","params":DEEP}',
+        '{"jsonrpc":"2.0","id":"y","method":"sampling/createMessage","params":{"a":DEEP}}',
+        HEAD + '"result":{"content":[],"structuredContent":{"a":DEEP}}}',
         HEAD + '"result":{"content":[]}}',
     ]
     schema = {"type": "object", "properties": {"a": {"type": "array"}}}
     await connected(session, raw_target(tools=[[{"name": "say", "inputSchema": {}, "outputSchema": schema}]]))
-    done = await call_tool(session, "say", {"lines": lines})
+    done = await call_tool(session, "say", {"lines": [line.replace("DEEP", nested(depth)) for line in lines]})
     assert done.state == "done"
     await echoes(session)
     assert session.info.state == "ready"
@@ -218,7 +229,7 @@ async def test_nothing_is_fetched_on_a_servers_word(session: Session, reference:
         {"$ref": "#/nowhere"},
         {"$ref": "#"},
         {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
-        {"enum": ["x" * 300_000]},
+        {"enum": ["x" * 100_000]},
         "text",
         [],
         None,

@@ -23,7 +23,9 @@ def tool(name: Any, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.requirement("R5-26", "R5-07", "R5-09")
 async def test_all_pages_are_followed_and_items_kept_as_received(session: Session, raw: Raw):
-    odd = tool("b", inputSchema={"$schema": "x", "if": {}, "unknown": [None]}, _meta={"k": 1}, extra=None)
+    odd = tool(
+        "b", inputSchema={"type": "object", "$schema": "x", "if": {}, "unknown": [None]}, _meta={"k": 1}, extra=None
+    )
     pages = [[tool("a")], [odd, tool("c")], []]
     peer = raw(tools=pages)
     await connected(session, peer.target)

@@ -8,19 +8,19 @@ import sys
 
 ATTACKS = [
     "<script>window.pwned=1</script>",
-    "<img src=x onerror=\"window.pwned=2\">",
-    "\"><svg onload=window.pwned=3>",
+    '<img src=x onerror="window.pwned=2">',
+    '"><svg onload=window.pwned=3>',
     "{{7*7}}${7*7}",
     "</textarea><script>window.pwned=4</script>",
-    "<div hx-get=\"/about\" hx-trigger=\"load\" hx-on:load=\"window.pwned=5\" data-hx-get=\"/about\">x</div>",
-    "<hx-partial hx-target=\"body\" hx-swap=\"innerHTML\">gone</hx-partial>",
-    "<template hx type=\"partial\" hx-target=\"body\">gone</template>",
+    '<div hx-get="/about" hx-trigger="load" hx-on:load="window.pwned=5" data-hx-get="/about">x</div>',
+    '<hx-partial hx-target="body" hx-swap="innerHTML">gone</hx-partial>',
+    '<template hx type="partial" hx-target="body">gone</template>',
     "line\n\nevent: bye\ndata: closed\n\nid: 1\r\rdata: <b>\u2028\u2029x",
     "javascript:window.pwned=6",
     "'\" onfocus=window.pwned=7 autofocus x='",
     "<head><title>stolen</title></head>",
     "\u202eevil\u202c \ufeff \x1b[31mred\x07",
-    "<a href=\"javascript:window.pwned=8\">click</a><iframe srcdoc=\"<script>parent.pwned=9</script>\"></iframe>",
+    '<a href="javascript:window.pwned=8">click</a><iframe srcdoc="<script>parent.pwned=9</script>"></iframe>',
 ]
 ALL = " ".join(ATTACKS)
 

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 
 class Peer:
@@ -25,12 +26,10 @@ class Peer:
         self.held = []
 
     def read(self):
-        """The next line with its line feed; None once stdin is closed."""
+        """The next line with its line feed; None once stdin is closed, which is an entry of no bytes."""
         line = sys.stdin.buffer.readline()
-        if not line:
-            return None
         self._note(b"<", line)
-        return line
+        return line or None
 
     def write(self, raw):
         """Exactly these bytes."""
@@ -46,11 +45,10 @@ class Peer:
         self.send({"id": request["id"], "result": result})
 
     def say(self, request, lines):
-        """Lines as the test wrote them: `$ID` is the request's id, `$TOKEN` its progress token."""
+        """Lines as the test wrote them, together: `$ID` is the request's id, `$TOKEN` its progress token."""
         token = request.get("params", {}).get("_meta", {}).get("progressToken")
-        for line in lines:
-            text = line.replace("$ID", json.dumps(request.get("id"))).replace("$TOKEN", json.dumps(token))
-            self.write(text.encode() + b"\n")
+        text = "".join(f"{line}\n" for line in lines)
+        self.write(text.replace("$ID", json.dumps(request.get("id"))).replace("$TOKEN", json.dumps(token)).encode())
 
     def _note(self, sign, raw):
         if self._record is not None:
@@ -104,11 +102,11 @@ def call_tool(peer, request):
 
 
 def x_say(peer, request):
-    """Write what the test wants written, and nothing else."""
+    """Write what the test wants written, and nothing else: bytes, then lines."""
     params = request.get("params", {})
-    peer.say(request, params.get("lines", []))
     if "base64" in params:
         peer.write(base64.b64decode(params["base64"]))
+    peer.say(request, params.get("lines", []))
 
 
 def x_tools(peer, request):
@@ -135,13 +133,8 @@ def x_beat(peer, request):
     params = request["params"]
     for step in range(1, params["count"] + 1):
         time.sleep(params["every"])
-        peer.say(
-            request,
-            [
-                '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$TOKEN,"progress":%d}}'
-                % step
-            ],
-        )
+        progress = {"progressToken": params["_meta"]["progressToken"], "progress": step}
+        peer.send({"method": "notifications/progress", "params": progress})
     peer.answer(request, {"content": []})
 
 
@@ -150,8 +143,9 @@ def x_flood(peer, request):
     params = request["params"]
     lines = [params["line"].replace("$N", str(number)) for number in range(params["count"])]
     peer.write(("\n".join(lines) + "\n").encode())
-    if params.get("answer", True):
-        peer.answer(request, {"content": []})
+    if params.get("deaf"):
+        x_stop_reading(peer, request)
+    peer.answer(request, {"content": []})
 
 
 def x_huge(peer, request):
@@ -174,7 +168,7 @@ def x_stderr(peer, request):
 
 def x_about(peer, request):
     """What the server knows of itself."""
-    about = {"argv": sys.argv, "env": dict(os.environ), "cwd": os.getcwd(), "pid": os.getpid(), "sid": os.getsid(0)}
+    about = {"argv": sys.argv, "env": dict(os.environ), "cwd": str(Path.cwd()), "pid": os.getpid(), "sid": os.getsid(0)}
     peer.answer(request, about)
 
 
@@ -197,7 +191,7 @@ def x_deafen(peer, request):
 
 def x_stop_reading(peer, request):
     """Answer, and never read again."""
-    peer.answer(request, {})
+    peer.answer(request, {"content": []})
     while True:
         time.sleep(60)
 

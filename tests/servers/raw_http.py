@@ -13,7 +13,7 @@ that the odd bytes stand in the test beside what is expected of them; the settin
                an answer is {"status", "headers", "body"} or {"base64"} (exact bytes, then the socket is closed)
     delay      {what: seconds}: wait before acting
     gets       [script]: what the next GET streams do, one each; afterwards they stay open
-    endpoint   what the older transport names as its endpoint; null for none (default: /messages?session_id=…)
+    endpoint   what the older transport names as its endpoint, with $KEY and $PORT; null for none
     tls        [certificate file, key file]
 
 A script is {"sse": text, "then": "open", "end" or "cut"}: these bytes of a stream, which then stays open, ends as HTTP
@@ -234,9 +234,11 @@ def call_tool(turn):
     name, given = turn.params.get("name"), turn.params.get("arguments") or {}
     if name == "echo":
         turn.answer({"content": [{"type": "text", "text": str(given.get("message"))}]})
-    else:
+    elif f"x/{name}" in METHODS:
         turn.message = {**turn.message, "params": {**turn.params, **given}}
         METHODS[f"x/{name}"](turn)
+    else:
+        turn.last(encoded({"id": turn.message["id"], "error": {"code": -32602, "message": "Unknown tool"}}))
 
 
 def x_say(turn):
@@ -562,9 +564,10 @@ class Web:
         stream = wire.stream({})
         key = f"canary-session-{os.urandom(12).hex()}"
         self.sessions.add(key)
-        endpoint = self.settings.get("endpoint", f"/messages?session_id={key}")
+        endpoint = self.settings.get("endpoint", "/messages?session_id=$KEY")
         if endpoint is not None:
-            stream.script(f"event: endpoint\ndata: {endpoint}\n\n")
+            named = endpoint.replace("$KEY", key).replace("$PORT", str(self.port))
+            stream.script(f"event: endpoint\ndata: {named}\n\n")
         self.hold_open(stream)
 
     def older_post(self, wire, query, message):
@@ -583,7 +586,7 @@ def main(arguments):
     options = dict(zip(arguments[::2], arguments[1::2], strict=True))
     web = Web(json.loads(options.get("--with", "{}")), Record(options.get("--record")))
     listener = socket.create_server(("127.0.0.1", 0), backlog=500)
-    accept = listener.accept
+    accept, web.port = listener.accept, listener.getsockname()[1]
     if "tls" in web.settings:
         import ssl
 
@@ -601,7 +604,7 @@ def main(arguments):
             threading.Thread(target=web.serve, args=(connection,), daemon=True).start()
 
     threading.Thread(target=accepting, daemon=True).start()
-    print(listener.getsockname()[1], flush=True)
+    print(web.port, flush=True)
     sys.stdin.buffer.read()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""A small server on the previous SDK, mcp 1.30. Started in its own virtual environment (tests/peers.py), never imported."""
+"""A small server on the previous SDK, mcp 1.30. Started in a virtual environment of its own, never imported."""
 
 from typing import TypedDict
 

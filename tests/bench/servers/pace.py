@@ -34,10 +34,12 @@ def pace(count, per_second):
 
 
 def call(params):
-    given = params.get("arguments") or {}
+    """`echo` says its message, `pace` when it began and when it had written everything."""
+    given, began = params.get("arguments") or {}, time.time()
     if params["name"] == "pace":
         pace(given["count"], given["per_second"])
-    return {"content": [{"type": "text", "text": str(given.get("message", "done"))}]}
+        return {"content": [{"type": "text", "text": json.dumps([began, time.time()])}]}
+    return {"content": [{"type": "text", "text": given["message"]}]}
 
 
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("echo", "pace")]

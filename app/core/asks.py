@@ -1,0 +1,488 @@
+"""Asks: one question from the server to a person, its legal moves, what may be asked and what may be answered.
+
+The same human act reaches the server in four ways (architecture.md §1); an ask knows only that it has a reply channel.
+Pure decisions live here: whether a request is one we may put to a person (R1-15, R3, R4), and whether an answer may
+leave. Knows the protocol's rules; knows no wire, no store and no page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from app.core import forms
+from app.core.model import Finding, Gone, Options
+
+AskKind = Literal["form", "url", "sampling", "roots"]
+Origin = Literal["request", "receiver-task", "input-required", "task-input"]
+AskState = Literal["open", "held", "sending", "answered", "withdrawn", "expired", "lost"]
+ByKind = Literal["person", "rule", "model", "script", "roots", "limit"]
+
+METHODS: dict[str, str] = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling"}
+"""What a server may put to a person, and the capability that covers it."""
+RELATED_TASK = "io.modelcontextprotocol/related-task"
+SETTLED: frozenset[AskState] = frozenset({"answered", "withdrawn", "expired", "lost"})
+
+INVALID_PARAMS = -32602
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+USER_REJECTED = -1
+
+
+class RpcRefusal(Exception):
+    """A JSON-RPC error to answer with."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+    def wire(self) -> dict[str, Any]:
+        """The `error` member."""
+        found = {"code": self.code, "message": self.message}
+        return found if self.data is None else {**found, "data": self.data}
+
+
+@dataclass(slots=True, frozen=True)
+class AnsweredBy:
+    """Who gave an answer."""
+
+    kind: ByKind
+    name: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class Answer:
+    """What a person, a rule or a model gave: a result for the wire, or an error."""
+
+    action: str
+    result: dict[str, Any] | None
+    error: RpcRefusal | None
+    by: AnsweredBy
+    forced: bool = False
+    """It does not fit what was asked for, and was sent on purpose."""
+
+
+Deliver = Callable[[Answer], Awaitable[None]]
+"""The reply channel: returns once the answer has left; raises Gone when it can no longer be delivered."""
+
+
+@dataclass(slots=True)
+class Ask:
+    """One question. Moves: open → sending → answered; sending → open when sending failed; anything that is not
+    settled → withdrawn, expired or lost."""
+
+    id: str
+    kind: AskKind
+    origin: Origin
+    method: str
+    params: dict[str, Any]
+    asked_at: float
+    message_seq: int | None
+    connection: int
+    """Which connection of the session asked."""
+    deliver: Deliver
+    expires_at: float | None = None
+    call_id: str | None = None
+    task_id: str | None = None
+    related_task: str | None = None
+    """The server's own task that this belongs to, when it says so."""
+    state: AskState = "open"
+    answer: Answer | None = None
+    settled_at: float | None = None
+    reason: str = ""
+    """Why it was withdrawn, expired or lost."""
+    completed_elsewhere: bool = False
+    """A link whose page reported that the person is done (R4-46)."""
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def settled(self) -> bool:
+        return self.state in SETTLED
+
+    def begin(self, answer: Answer) -> None:
+        """open → sending. The first answer wins; Gone tells a later one so."""
+        if self.state != "open":
+            raise Gone(self.words())
+        self.state, self.answer = "sending", answer
+
+    def sent(self, at: float) -> bool:
+        """sending → answered."""
+        if self.state != "sending":
+            return False
+        self.state, self.settled_at = "answered", at
+        return True
+
+    def reopen(self) -> bool:
+        """sending → open, when sending failed and the connection lives."""
+        if self.state != "sending":
+            return False
+        self.state, self.answer = "open", None
+        return True
+
+    def end(self, state: Literal["withdrawn", "expired", "lost"], reason: str, at: float) -> bool:
+        """Anything that is not settled → withdrawn, expired or lost. What was typed stays with whoever typed it."""
+        if self.settled:
+            return False
+        self.state, self.reason, self.settled_at, self.answer = state, reason, at, None
+        return True
+
+    def words(self) -> str:
+        """Why it cannot be answered any more."""
+        match self.state:
+            case "answered" | "sending":
+                who = "" if self.answer is None else f" by a {self.answer.by.kind}"
+                return f"This was answered already{who}. Yours was not sent."
+            case "withdrawn":
+                return f"The server took this back{': ' + self.reason if self.reason else ''}. Nothing was sent."
+            case "expired":
+                return "The time was up, and the server was told. Nothing was sent."
+            case "lost":
+                return "The connection ended before this was answered. Nothing was sent."
+            case _:
+                return "This is open."
+
+    @property
+    def schema(self) -> Any:
+        """What a form asks for."""
+        return self.params.get("requestedSchema")
+
+    @property
+    def message(self) -> str:
+        """The server's words."""
+        said = self.params.get("message")
+        return said if isinstance(said, str) else ""
+
+
+# ------------------------------------------------------------------------------------------- what may be asked
+
+
+def kind_of_ask(method: str, params: dict[str, Any]) -> AskKind:
+    """Which kind of ask a request is; a form unless it says otherwise (R4-02)."""
+    if method == "sampling/createMessage":
+        return "sampling"
+    if method == "roots/list":
+        return "roots"
+    return "url" if params.get("mode") == "url" else "form"
+
+
+def admit(method: str, params: dict[str, Any], options: Options, capabilities: dict[str, Any]) -> list[Finding]:
+    """What to remark about a request that may be put to a person; raises RpcRefusal for one that may not (R1-15)."""
+    if METHODS.get(method) not in capabilities:
+        raise RpcRefusal(METHOD_NOT_FOUND, "Method not found", {"method": method})
+    if method == "sampling/createMessage":
+        return _admit_sampling(params, options)
+    return _admit_elicitation(params, capabilities)
+
+
+def _admit_elicitation(params: dict[str, Any], capabilities: dict[str, Any]) -> list[Finding]:
+    mode = params.get("mode", "form")
+    offered = capabilities.get("elicitation") or {}
+    modes = set(offered) & {"form", "url"} or {"form"}
+    if mode not in ("form", "url"):
+        raise RpcRefusal(INVALID_PARAMS, f"There is no elicitation mode {mode!r}")
+    if mode not in modes:
+        raise RpcRefusal(INVALID_PARAMS, f"This client did not declare elicitation mode {mode!r}")
+    if not isinstance(params.get("message"), str):
+        raise RpcRefusal(INVALID_PARAMS, "elicitation/create needs a string `message`")
+    if mode == "url":
+        return _admit_url(params)
+    if not isinstance(params.get("requestedSchema"), dict):
+        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in form mode needs an object `requestedSchema`")
+    return schema_findings(params["requestedSchema"]) + secret_findings(params)
+
+
+def _admit_url(params: dict[str, Any]) -> list[Finding]:
+    if not isinstance(params.get("url"), str):
+        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `url`")
+    if not isinstance(params.get("elicitationId"), str):
+        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `elicitationId`")
+    return url_findings(params["url"])
+
+
+def safe_link(url: str) -> str | None:
+    """The address when it may become a link: http or https, strictly read; None for anything else (R4-44, S32)."""
+    if any(ord(char) <= 32 or ord(char) == 127 for char in url):
+        return None
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return url if parts.scheme in ("http", "https") and parts.hostname else None
+
+
+def url_findings(url: str) -> list[Finding]:
+    """What to warn of before a person opens an address (R4-43)."""
+    if safe_link(url) is None:
+        return [
+            Finding(
+                "R4-44",
+                "must",
+                "This is not an http or https address, so it cannot be opened from here.",
+                "Decline it.",
+            )
+        ]
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    findings = []
+    if parts.username is not None or parts.password is not None:
+        findings.append(
+            Finding("R4-43", "should", "The address has a user name before the host, as tricks do.", "Look twice.")
+        )
+    if not host.isascii() or any(label.startswith("xn--") for label in host.split(".")):
+        findings.append(
+            Finding(
+                "R4-43",
+                "should",
+                f"The host is written in other letters: {_punycode(host)}.",
+                "It may imitate another one.",
+            )
+        )
+    if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
+        findings.append(
+            Finding("R4-43", "should", "The address is not encrypted (http).", "Type nothing secret there.")
+        )
+    if parts.port is not None and parts.port not in (80, 443) and host not in ("localhost", "127.0.0.1", "::1"):
+        findings.append(Finding("R4-43", "note", f"The address uses the unusual port {parts.port}.", ""))
+    return findings
+
+
+def _punycode(host: str) -> str:
+    try:
+        return host.encode("idna").decode()
+    except UnicodeError:
+        return host.encode("ascii", "backslashreplace").decode()
+
+
+_SECRET = re.compile(
+    r"pass(word|phrase|code)?\b|\bsecret|\bapi[ _-]?key|\btoken\b|\bcredit[ _-]?card|\bcard number"
+    r"|\bcvv\b|\bpin\b|\bssn\b",
+    re.IGNORECASE,
+)
+
+
+def secret_findings(params: dict[str, Any]) -> list[Finding]:
+    """A form that seems to ask for a secret, which a server must not do (R4-13)."""
+    schema = params["requestedSchema"]
+    properties = schema.get("properties")
+    words = [params.get("message")]
+    for name, below in properties.items() if isinstance(properties, dict) else ():
+        words.append(str(name).replace("_", " "))
+        if isinstance(below, dict):
+            words += [below.get("title"), below.get("description")]
+    for text in words:
+        found = _SECRET.search(text) if isinstance(text, str) else None
+        if found is not None:
+            return [
+                Finding(
+                    "R4-13",
+                    "must",
+                    f"This form seems to ask for a secret (“{found.group()}”).",
+                    "Servers must not ask for secrets in a form. Do not type one.",
+                )
+            ]
+    return []
+
+
+def schema_findings(schema: dict[str, Any]) -> list[Finding]:
+    """Whether a requested schema stays within what elicitation allows: one flat object (R4-04, R4-10)."""
+    properties = schema.get("properties")
+    if schema.get("type") != "object" or not isinstance(properties, dict):
+        return [
+            Finding("R4-10", "must", "The requested schema is not an object with properties.", "Answer it as JSON.")
+        ]
+    odd = [name for name, below in properties.items() if not _primitive(below)]
+    if not odd:
+        return []
+    shown = ", ".join(str(name)[:40] for name in odd[:3])
+    return [
+        Finding(
+            "R4-10",
+            "must",
+            f"Elicitation knows only flat forms; {shown} {'is' if len(odd) == 1 else 'are'} more than that.",
+            "Other clients may refuse it.",
+        )
+    ]
+
+
+def _primitive(schema: Any) -> bool:
+    if not isinstance(schema, dict) or "$ref" in schema:
+        return False
+    if schema.get("type") in ("string", "number", "integer", "boolean"):
+        return True
+    items = schema.get("items")
+    return schema.get("type") == "array" and isinstance(items, dict) and ("enum" in items or "anyOf" in items)
+
+
+# ------------------------------------------------------------------------------------------- sampling requests
+
+
+def _admit_sampling(params: dict[str, Any], options: Options) -> list[Finding]:
+    if ("tools" in params or "toolChoice" in params) and not options.sampling_tools:
+        raise RpcRefusal(INVALID_PARAMS, "This client did not declare sampling.tools")
+    messages = params.get("messages")
+    if not isinstance(messages, list):
+        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs a list `messages`")
+    if not isinstance(params.get("maxTokens"), int) or isinstance(params.get("maxTokens"), bool):
+        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs an integer `maxTokens`")
+    for at, message in enumerate(messages):
+        if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] needs the role user or assistant")
+        if not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks(message)):
+            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] has content without a type")
+    _balanced(messages)
+    context = params.get("includeContext")
+    if context in ("thisServer", "allServers") and not options.sampling_context:
+        return [
+            Finding(
+                "R3-11",
+                "should",
+                f"It asks for the context of {context}, which this client did not declare.",
+                "The context is not included.",
+            )
+        ]
+    return []
+
+
+def blocks(message: dict[str, Any]) -> list[Any]:
+    """The content of a message as a list, whether it was one block or several (R3-05)."""
+    content = message.get("content")
+    return content if isinstance(content, list) else [content]
+
+
+def _balanced(messages: list[dict[str, Any]]) -> None:
+    """Tool uses are answered by the next message, and tool results stand alone (R3-06, R3-07)."""
+    waiting: set[str] = set()
+    for at, message in enumerate(messages):
+        kinds = [block["type"] for block in blocks(message)]
+        results = {block.get("toolUseId") for block in blocks(message) if block["type"] == "tool_result"}
+        if results and (message["role"] != "user" or any(kind != "tool_result" for kind in kinds)):
+            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}]: tool results stand alone in a message of the user")
+        if waiting - results:
+            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}]: tool result missing for {sorted(waiting - results)[0]}")
+        if results - waiting:
+            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}]: there is no tool use for one of the tool results")
+        waiting = {str(block.get("id")) for block in blocks(message) if block["type"] == "tool_use"}
+    if waiting:
+        raise RpcRefusal(INVALID_PARAMS, f"tool result missing for {sorted(waiting)[0]}")
+
+
+# ----------------------------------------------------------------------------------------- what may be answered
+
+
+def elicit_result(
+    ask: Ask, action: str, content: Any, by: AnsweredBy, *, force: bool = False
+) -> tuple[Answer, dict[str, list[str]]]:
+    """An answer to a form or a link, and what is wrong with it by pointer; with `force` nothing is wrong."""
+    result: dict[str, Any] = {"action": action}
+    errors: dict[str, list[str]] = {}
+    if action == "accept" and ask.kind == "form":
+        result["content"] = content
+        if not isinstance(content, dict):
+            errors[""] = ["The content must be an object."]
+        else:
+            errors = forms.validate(ask.schema, content)
+            for name, value in content.items():
+                if not _plain(value):
+                    pointer = f"/{forms.escape(name)}"
+                    errors.setdefault(pointer, []).append(
+                        "Only texts, numbers, true, false and lists of texts may be sent."
+                    )
+    return Answer(action, result, None, by, force and bool(errors)), {} if force else errors
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(each, str) for each in value)
+    return isinstance(value, str | int | float | bool)
+
+
+def sampling_result(
+    ask: Ask, result: Any, by: AnsweredBy, *, force: bool = False
+) -> tuple[Answer, dict[str, list[str]]]:
+    """An answer to a sampling request, and what is wrong with it by pointer (R3-08, R3-09)."""
+    errors: dict[str, list[str]] = {}
+    fields = result if isinstance(result, dict) else {}
+    if not isinstance(result, dict):
+        errors[""] = ["The result must be an object."]
+    if fields.get("role") not in ("user", "assistant"):
+        errors["/role"] = ["The role is user or assistant."]
+    if not isinstance(fields.get("model"), str) or not fields.get("model"):
+        errors["/model"] = ["Say which model answered; any name will do."]
+    if "stopReason" in fields and not isinstance(fields["stopReason"], str):
+        errors["/stopReason"] = ["The stop reason is a text."]
+    errors |= _content_errors(ask, fields)
+    return Answer("respond", fields, None, by, force and bool(errors)), {} if force else errors
+
+
+def _content_errors(ask: Ask, result: dict[str, Any]) -> dict[str, list[str]]:
+    content = result.get("content")
+    found: list[Any] = content if isinstance(content, list) else [content]
+    if not found or not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in found):
+        return {"/content": ["The content is one block or a list of blocks, each with a type."]}
+    needs = {
+        "text": ("text",),
+        "image": ("data", "mimeType"),
+        "audio": ("data", "mimeType"),
+        "tool_use": ("id", "name", "input"),
+    }
+    for at, block in enumerate(found):
+        missing = [name for name in needs.get(block["type"], ()) if name not in block]
+        if missing:
+            return {"/content": [f"Block {at + 1} ({block['type']}) lacks {', '.join(missing)}."]}
+        if block["type"] not in needs:
+            return {"/content": [f"Block {at + 1}: a result cannot contain {block['type'][:40]!r}."]}
+    uses = [block for block in found if block["type"] == "tool_use"]
+    choice = ask.params.get("toolChoice")
+    mode = choice.get("mode") if isinstance(choice, dict) else None
+    if uses and mode == "none":
+        return {"/content": ["The server allows no tool use here (toolChoice none)."]}
+    if not uses and mode == "required":
+        return {"/content": ["The server wants at least one tool use here (toolChoice required)."]}
+    if uses and not ask.params.get("tools"):
+        return {"/content": ["The server offered no tools, so none can be used."]}
+    if uses and result.get("role") != "assistant":
+        return {"/role": ["A tool use is said by the assistant."]}
+    return {}
+
+
+def roots_result(roots: list[dict[str, str]], by: AnsweredBy) -> Answer:
+    """The answer to `roots/list`."""
+    return Answer("accept", {"roots": roots}, None, by)
+
+
+def denial(by: AnsweredBy) -> Answer:
+    """A person rejected a sampling request: an error with the code -1 (R3-20)."""
+    return Answer("decline", None, RpcRefusal(USER_REJECTED, "User rejected sampling request"), by)
+
+
+def failure(code: int, message: str, by: AnsweredBy) -> Answer:
+    """A tester fails the ask with an error of their choice."""
+    return Answer("fail", None, RpcRefusal(code, message), by)
+
+
+def unattended(ask: Ask) -> Answer:
+    """Nobody came in time: an elicitation is dismissed, a sampling fails; nothing is said in a person's name."""
+    by = AnsweredBy("limit", "nobody answered in time")
+    if ask.kind in ("form", "url"):
+        return Answer("cancel", {"action": "cancel"}, None, by)
+    return Answer("fail", None, RpcRefusal(INTERNAL_ERROR, "No user was available to answer"), by)
+
+
+def with_related_task(result: dict[str, Any], task_id: str | None) -> dict[str, Any]:
+    """A result that says which task it belongs to; what stood in `_meta` stays (R1-42, R2-30)."""
+    if task_id is None:
+        return result
+    meta = result.get("_meta")
+    return {**result, "_meta": {**(meta if isinstance(meta, dict) else {}), RELATED_TASK: {"taskId": task_id}}}
+
+
+def related_task_of(params: dict[str, Any]) -> str | None:
+    """The task that a request says it belongs to."""
+    meta = params.get("_meta")
+    related = meta.get(RELATED_TASK) if isinstance(meta, dict) else None
+    found = related.get("taskId") if isinstance(related, dict) else None
+    return found if isinstance(found, str) else None

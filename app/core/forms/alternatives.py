@@ -1,0 +1,77 @@
+"""Which of several alternatives a value belongs to.
+
+Looks at types, fixed values and keys first, and asks the validator only when that leaves more than one: a value with
+one wrong field still belongs to the alternative whose `kind` it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.core.forms.checking import fits
+from app.core.forms.schema import Schema, Schemas
+from app.core.forms.values import same, type_of
+
+MAX_CHECKS = 400
+"""Validators made for one form; beyond that the looks of a value decide."""
+
+
+def best(offered: list[Schema], value: Any, schemas: Schemas) -> int | None:
+    """The alternative that a value belongs to; None when not even its type fits any."""
+    marks = [_resemblance(each, value, schemas) for each in offered]
+    most = max(marks, default=0)
+    if most == 0:
+        return None
+    close = [at for at, mark in enumerate(marks) if mark == most]
+    if len(close) > 1:
+        for at in close:
+            schemas.checks += 1
+            if schemas.checks > MAX_CHECKS:
+                break
+            if fits(offered[at], value, schemas.root):
+                return at
+        if most < 4:
+            others = [at for at, mark in enumerate(marks) if 0 < mark < most]
+            for at in others:
+                schemas.checks += 1
+                if schemas.checks <= MAX_CHECKS and fits(offered[at], value, schemas.root):
+                    return at
+    return close[0]
+
+
+def _resemblance(schema: Mapping[str, Any], value: Any, schemas: Schemas) -> int:
+    """How much a value looks like a schema: 0 not at all, then by type, by keys, by a fixed value."""
+    if "const" in schema:
+        return 5 if same(schema["const"], value) else 0
+    if isinstance(schema.get("enum"), list):
+        return 5 if any(same(each, value) for each in schema["enum"]) else 0
+    kind = type_of(value)
+    named = schema.get("type")
+    kinds = named if isinstance(named, list) else [named] if isinstance(named, str) else []
+    if kinds and kind not in kinds and not (kind == "integer" and "number" in kinds):
+        return 0
+    if kind != "object":
+        return 3 if kinds else 1
+    properties = schema.get("properties")
+    properties = properties if isinstance(properties, dict) else {}
+    mark = 3 if kinds or properties else 1
+    for key, part in properties.items():
+        plain, _ = schemas.plain(part)
+        if plain is None or key not in value:
+            continue
+        values = [plain["const"]] if "const" in plain else plain.get("enum")
+        if not isinstance(values, list) or not values:
+            continue
+        if any(same(each, value[key]) for each in values):
+            mark = max(mark, 5 if len(values) == 1 else 4)
+        elif len(values) == 1:
+            return 1
+        else:
+            mark = min(mark, 2)
+    required = schema.get("required")
+    if isinstance(required, list) and any(isinstance(each, str) and each not in value for each in required):
+        mark = min(mark, 2)
+    if schema.get("additionalProperties") is False and any(key not in properties for key in value):
+        mark = min(mark, 2)
+    return mark

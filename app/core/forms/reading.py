@@ -1,0 +1,193 @@
+"""The tree of a form to the value it says, and to what a browser would submit for it.
+
+Whether the value fits its schema is for `checking`; here only texts that say no value are wrong. Knows no schema.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.core.forms.tree import TYPED_KINDS, Field
+from app.core.forms.values import MISSING, from_json_text, number_of, show
+
+_LOCAL = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T)?[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
+
+
+@dataclass(slots=True)
+class Filled:
+    """What a form says: a value, and what is wrong with it, by pointer."""
+
+    value: Any
+    errors: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, pointer: str, sentence: str) -> None:
+        """One thing more that is wrong."""
+        self.errors.setdefault(pointer, []).append(sentence)
+
+
+def read(tree: Field) -> Filled:
+    """The value of a tree; MISSING when it says none."""
+    filled = Filled(MISSING)
+    filled.value = _read(tree, filled)
+    return filled
+
+
+def _read(one: Field, filled: Filled) -> Any:
+    if one.nullable and one.is_null:
+        return None
+    if not one.present:
+        return MISSING
+    match one.kind:
+        case "const":
+            return one.fixed
+        case "object":
+            return _read_object(one, filled)
+        case "map":
+            return _read_map(one, filled)
+        case "array" | "tuple":
+            return [_read_item(child, filled) for child in one.children]
+        case "multi":
+            return [one.options[at].value for at in one.chosen_many] if one.chosen_many or one.empty else MISSING
+        case "choice":
+            return MISSING if one.chosen is None else one.options[one.chosen].value
+        case "oneof":
+            return _read(one.children[0], filled) if one.children else MISSING
+        case "checkbox":
+            return one.checked
+        case "threeway":
+            return {"true": True, "false": False}.get(one.text, MISSING)
+        case "number" | "integer":
+            return _read_number(one, filled)
+        case "json":
+            value, problem = from_json_text(one.text)
+            if problem:
+                filled.add(one.pointer, problem)
+            return value
+        case _:
+            return _read_text(one)
+
+
+def _read_object(one: Field, filled: Filled) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for child in one.children:
+        value = _read(child, filled)
+        if child.more:
+            for row in child.children:
+                if row.key in found:
+                    filled.add(row.pointer, "This key has a field of its own above.")
+            found |= {key: each for key, each in value.items() if key not in found}
+        elif value is not MISSING:
+            found[child.key] = value
+    return found
+
+
+def _read_map(one: Field, filled: Filled) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for child in one.children:
+        value = _read_item(child, filled)
+        if child.key in found:
+            filled.add(child.pointer, f"The key {show(child.key, 60) or '(empty)'} stands here twice.")
+        else:
+            found[child.key] = value
+    return found
+
+
+def _read_item(one: Field, filled: Filled) -> Any:
+    """An item's value. One without a value keeps its place as null, and is wrong: nobody said null (R4-08)."""
+    before = len(filled.errors)
+    value = _read(one, filled)
+    if value is not MISSING:
+        return value
+    if len(filled.errors) == before:
+        filled.add(one.pointer, "This is empty. Fill it in, or remove it.")
+    return None
+
+
+def _read_number(one: Field, filled: Filled) -> Any:
+    if not one.text.strip():
+        return MISSING
+    number = number_of(one.text, whole=one.kind == "integer")
+    if isinstance(number, str):
+        filled.add(one.pointer, number)
+        return MISSING
+    return number
+
+
+def _read_text(one: Field) -> Any:
+    if one.text == "":
+        return "" if one.empty else MISSING
+    if one.kind in ("time", "datetime") and _LOCAL.fullmatch(one.text):
+        return one.text + (":00Z" if one.text.count(":") == 1 else "Z")
+    return one.text
+
+
+def skeleton(tree: Field) -> Any:
+    """A value to start from: the defaults, and something for whatever must be there."""
+    value = _start(tree)
+    return {} if value is MISSING else value
+
+
+def _start(one: Field) -> Any:
+    value = _read(one, Filled(MISSING))
+    if one.kind == "object" and one.present and not one.is_null:
+        started = ((child, _start(child)) for child in one.children if not child.more)
+        return {child.key: each for child, each in started if each is not MISSING}
+    if one.kind in ("array", "tuple") and one.present and not one.is_null:
+        return [None if (each := _start(child)) is MISSING else each for child in one.children]
+    if one.kind == "oneof" and one.children and not one.is_null:
+        return _start(one.children[0])
+    if not one.required or (value is not MISSING and (value != "" or one.suggestion is MISSING)):
+        return value
+    if one.suggestion is not MISSING:
+        return one.suggestion
+    if one.options:
+        return one.options[0].value
+    return "" if one.kind in TYPED_KINDS else value
+
+
+def entries(tree: Field) -> list[tuple[str, str]]:
+    """What a browser submits for a tree that nobody has touched: names and texts of its controls, in their order."""
+    found: list[tuple[str, str]] = []
+    _enter(tree, found)
+    return found
+
+
+def _enter(one: Field, found: list[tuple[str, str]]) -> None:
+    name = one.name
+    if one.removable:
+        found.append((f"{name}#use", "1" if one.present else "0"))
+    match one.kind:
+        case "const" | "object" | "tuple":
+            pass
+        case "array" | "map":
+            if one.kind == "array" and one.present:
+                found.append((f"{name}#list", "1"))
+        case "multi":
+            found += [(name, str(at)) for at in one.chosen_many]
+        case "choice":
+            found.append((name, "" if one.chosen is None else str(one.chosen)))
+        case "oneof":
+            found.append((f"{name}#alt", "" if one.chosen is None else str(one.chosen)))
+            if one.chosen is not None:
+                found.append((f"{name}#was", str(one.chosen)))
+            found += one.kept
+        case "checkbox":
+            found += [(name, "true")] if one.checked else []
+        case "json":
+            found += [(name, one.text), (f"{name}#json", "1")]
+        case _:
+            found.append((name, one.text))
+    if one.plainer:
+        found.append((f"{name}#kind", one.kind))
+    if one.can_be_empty:
+        found += [(f"{name}#maybe", "1"), *([(f"{name}#empty", "1")] if one.empty else [])]
+    if one.nullable and one.is_null:
+        found.append((f"{name}#null", "1"))
+    for child in one.children:
+        if one.kind in ("array", "map"):
+            found.append((f"{name}#item", child.name.rpartition("/")[2]))
+        if one.kind == "map":
+            found.append((f"{child.name}#key", child.key))
+        _enter(child, found)

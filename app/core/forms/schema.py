@@ -1,0 +1,369 @@
+"""Schemas made plain: references followed, `allOf` merged, null taken out, choices found. Never fetches anything.
+
+A form needs one plain schema for each place. What is lost on the way (patterns, conditions, `not`) is lost for the
+drawing only: values are checked against the schema as it came. Bounded in size, depth and steps (S38, R6-11).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import unquote
+
+from app.core.forms.tree import Option
+from app.core.forms.values import figure, same, show, to_json_text
+
+Schema = dict[str, Any]
+
+MAX_SCHEMA_SIZE = 512 * 1024
+"""About the characters of the schema as JSON."""
+MAX_SCHEMA_DEPTH = 200
+MAX_STEPS = 20_000
+"""References and parts that are followed for one form."""
+MAX_HOPS = 50
+MAX_ALTERNATIVES = 50
+
+ELSEWHERE = "The schema points elsewhere, and Parley fetches nothing on a server's word."
+_ANNOTATIONS = ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_SHAPES = frozenset(
+    {"type", "properties", "items", "prefixItems", "enum", "const", "format", "additionalProperties", "contentEncoding"}
+    | {"patternProperties", "oneOf", "anyOf", "allOf", *_REFERENCES}
+)
+_LARGEST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
+_SMALLEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_DRAFT_7 = ("draft-03", "draft-04", "draft-06", "draft-07")
+_DIALECTS = (*_DRAFT_7, "2019-09", "2020-12")
+
+
+def burden(schema: Any) -> str:
+    """Why a schema is too much for a form and a check, as a sentence; "" when it is not. Walks without recursion."""
+    size, depth, level = 0, 0, [schema]
+    while level:
+        depth += 1
+        if depth > MAX_SCHEMA_DEPTH:
+            return f"The schema is nested deeper than {MAX_SCHEMA_DEPTH} levels."
+        inside: list[Any] = []
+        for node in level:
+            if isinstance(node, dict):
+                size += 2 + sum(len(key) + 4 for key in node)
+                inside.extend(node.values())
+            elif isinstance(node, list):
+                size += 2 + len(node)
+                inside.extend(node)
+            else:
+                size += len(node) + 2 if isinstance(node, str) else 4
+            if size + len(inside) > MAX_SCHEMA_SIZE:
+                return f"The schema is larger than {figure(MAX_SCHEMA_SIZE // 1024)} kB."
+        level = inside
+    return ""
+
+
+def is_old(schema: Any) -> bool:
+    """Whether a schema says that it is of draft 7 or older, where a `$ref` stands alone and `items` may be a list."""
+    dialect = schema.get("$schema") if isinstance(schema, dict) else None
+    return isinstance(dialect, str) and any(draft in dialect for draft in _DRAFT_7)
+
+
+def with_known_dialect(schema: Any) -> Any:
+    """The schema, without a `$schema` that nobody knows: it then counts as 2020-12 (R5-07)."""
+    dialect = schema.get("$schema") if isinstance(schema, dict) else None
+    if dialect is None or (isinstance(dialect, str) and "json-schema.org/" in dialect and dialect_known(dialect)):
+        return schema
+    return {key: part for key, part in schema.items() if key != "$schema"}
+
+
+def dialect_known(dialect: str) -> bool:
+    """Whether a `$schema` names a draft of JSON Schema that can be checked."""
+    return any(draft in dialect for draft in _DIALECTS if draft != "draft-03")
+
+
+class Schemas:
+    """The parts of one schema, made plain on demand."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self.old = is_old(root)
+        self._steps = 0
+        self.checks = 0
+        self._anchors: dict[str, Any] | None = None
+        # By the id of a schema, with the schema itself, so that its id stays its own.
+        self._plain: dict[int, tuple[Any, Schema | None, str]] = {}
+        self._slim: dict[int, tuple[Any, Schema, bool]] = {}
+        self._offered: dict[int, tuple[Any, list[Schema]]] = {}
+        self._options: dict[int, tuple[Any, list[Option] | None]] = {}
+
+    def plain(self, schema: Any) -> tuple[Schema | None, str]:
+        """A schema without references and `allOf`; or None, and the sentence that says why it cannot be had."""
+        return self._resolve(schema, ())
+
+    def _resolve(self, schema: Any, seen: tuple[str, ...]) -> tuple[Schema | None, str]:
+        known = self._plain.get(id(schema))
+        if known is None:
+            found, why = self._follow(schema, seen)
+            if found is None and seen:  # it may be this way only that leads in a circle
+                return found, why
+            known = self._plain[id(schema)] = (schema, found, why)
+        return known[1], known[2]
+
+    def _follow(self, schema: Any, seen: tuple[str, ...]) -> tuple[Schema | None, str]:
+        self._steps += 1
+        if self._steps > MAX_STEPS:
+            return None, "The schema is too tangled for a form."
+        if schema is True:
+            return {}, ""
+        if not isinstance(schema, dict):
+            return None, "The schema allows no value here." if schema is False else "This is not a schema."
+        word = next((each for each in _REFERENCES if each in schema), None)
+        if word is not None:
+            ref = schema[word]
+            if not isinstance(ref, str) or (target := self._local(ref)) is None:
+                return None, ELSEWHERE
+            if target in seen or len(seen) > MAX_HOPS:
+                return None, "The schema points to itself."
+            found = self._pointed(target)
+            if found is None:
+                return None, f"The schema points to {ref[:80]}, which is not there."
+            resolved, why = self._resolve(found[0], (*seen, target))
+            if resolved is None:
+                return None, why
+            kept = {k: part for k, part in schema.items() if k != word and (not self.old or k in _ANNOTATIONS)}
+            return self._joined(kept, [resolved], seen)
+        if isinstance(schema.get("allOf"), list):
+            rest = {key: part for key, part in schema.items() if key != "allOf"}
+            return self._joined(rest, schema["allOf"], seen)
+        return schema, ""
+
+    def _joined(self, first: Schema, others: list[Any], seen: tuple[str, ...]) -> tuple[Schema | None, str]:
+        merged = first
+        if "allOf" in first:
+            below, why = self._resolve(first, seen)
+            if below is None:
+                return None, why
+            merged = below
+        for each in others:
+            below, why = self._resolve(each, seen)
+            if below is None:
+                return None, why
+            both = merge(merged, below)
+            self._steps += len(below.get("properties") or ()) // 50
+            if both is None:
+                return None, "The schema combines parts that no value can fit at once."
+            merged = both
+        return merged, ""
+
+    def _local(self, ref: str) -> str | None:
+        """The fragment of a reference that stays in this schema; None for one that leaves it."""
+        if ref.startswith("#"):
+            return unquote(ref[1:])
+        own = (self.root.get("$id") or self.root.get("id")) if isinstance(self.root, dict) else None
+        base, _, fragment = ref.partition("#")
+        return unquote(fragment) if isinstance(own, str) and own.rstrip("#") == base else None
+
+    def _pointed(self, target: str) -> tuple[Any] | None:
+        """What a fragment points to, in a tuple because it may be anything; None when it is not there."""
+        node: Any = self.root
+        if target in ("", "/"):
+            return (node,)
+        if not target.startswith("/"):
+            if self._anchors is None:
+                self._anchors = _anchors(self.root)
+            return (self._anchors[target],) if target in self._anchors else None
+        for part in target[1:].split("/"):
+            key = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(node, dict) and key in node:
+                node = node[key]
+            elif isinstance(node, list) and key.isascii() and key.isdigit() and len(key) < 9 and int(key) < len(node):
+                node = node[int(key)]
+            else:
+                return None
+        return (node,)
+
+    def without_null(self, schema: Schema) -> tuple[Schema, bool]:
+        """A plain schema less its null, and whether null was one of several things it allowed."""
+        known = self._slim.get(id(schema))
+        if known is None:
+            known = self._slim[id(schema)] = (schema, *self._without_null(schema))
+        return known[1], known[2]
+
+    def _without_null(self, schema: Schema) -> tuple[Schema, bool]:
+        kinds = schema.get("type")
+        if isinstance(kinds, list) and len(kinds) > 1 and "null" in kinds:
+            rest = [kind for kind in kinds if kind != "null"]
+            slim = {**schema, "type": rest[0] if len(rest) == 1 else rest}
+            if isinstance(slim.get("enum"), list):
+                slim["enum"] = [each for each in slim["enum"] if each is not None]
+                return (slim, None in schema["enum"]) if slim["enum"] else (schema, False)
+            return (slim, True) if "const" not in schema else (schema, False)
+        for word in ("anyOf", "oneOf"):
+            each = schema.get(word)
+            if not isinstance(each, list) or len(each) < 2 or "type" in schema:
+                continue
+            rest = [one for one in each if not _is_null(self.plain(one)[0])]
+            if not rest or len(rest) != len(each) - 1:
+                continue
+            others = {key: part for key, part in schema.items() if key != word}
+            if len(rest) > 1:
+                return {**others, word: rest}, True
+            only, _ = self.plain(rest[0])
+            merged = merge(others, only) if only is not None else None
+            return (merged, True) if merged is not None else (schema, False)
+        return schema, False
+
+    def alternatives(self, schema: Schema) -> list[Schema]:
+        """The alternatives that a plain schema offers, each with what holds for all of them; [] when it offers none."""
+        known = self._offered.get(id(schema))
+        if known is None:
+            known = self._offered[id(schema)] = (schema, self._alternatives(schema))
+        return known[1]
+
+    def _alternatives(self, schema: Schema) -> list[Schema]:
+        for word in ("oneOf", "anyOf"):
+            listed = schema.get(word)
+            if isinstance(listed, list) and listed and (found := self._shapes(schema, word, listed)):
+                return found
+        kinds = schema.get("type")
+        if isinstance(kinds, list) and len(kinds) > 1:
+            bare = {key: part for key, part in schema.items() if key not in _ANNOTATIONS}
+            return [{**bare, "type": kind} for kind in kinds[:MAX_ALTERNATIVES]]
+        return []
+
+    def _shapes(self, schema: Schema, word: str, listed: list[Any]) -> list[Schema]:
+        outer = {key: part for key, part in schema.items() if key not in (word, *_ANNOTATIONS)}
+        found: list[Schema] = []
+        shaped = False
+        for each in listed[:MAX_ALTERNATIVES]:
+            shaped = shaped or (isinstance(each, dict) and any(key in _SHAPES for key in each))
+            below, _ = self.plain(each)
+            merged = merge(below, outer) if below is not None else None
+            found.append(merged if merged is not None else (each if isinstance(each, dict) else {}))
+        return found if shaped else []  # `anyOf: [{required: [a]}, {required: [b]}]` says nothing about the shape
+
+    def options(self, schema: Schema) -> list[Option] | None:
+        """The values to choose from, when that is what a plain schema says."""
+        known = self._options.get(id(schema))
+        if known is None:
+            known = self._options[id(schema)] = (schema, self._values(schema))
+        return known[1]
+
+    def _values(self, schema: Schema) -> list[Option] | None:
+        values = schema.get("enum")
+        if isinstance(values, list) and values:
+            names = schema.get("enumNames")
+            titles = names if isinstance(names, list) and len(names) == len(values) else values
+            return _apart([Option(value, show(title)) for value, title in zip(values, titles, strict=True)])
+        for word in ("oneOf", "anyOf"):
+            listed = schema.get(word)
+            if not isinstance(listed, list) or not listed:
+                continue
+            each = [plain for one in listed if (plain := self.plain(one)[0]) is not None]
+            if len(each) != len(listed) or not all(_only_values(one) for one in each):
+                continue
+            if all("const" in one for one in each):
+                return _apart([Option(one["const"], show(one.get("title", one["const"]))) for one in each])
+            if all("const" not in one for one in each):
+                return _apart([Option(value, show(value)) for one in each for value in one["enum"]])
+        return None
+
+
+def merge(first: Schema, second: Schema) -> Schema | None:
+    """Two plain schemas that both hold, as one that can be drawn; annotations of the first win. None: nothing fits."""
+    merged = dict(first)
+    for key, value in second.items():
+        if key not in merged or merged[key] is value:
+            merged[key] = value
+            continue
+        mine = merged[key]
+        if key == "properties" and isinstance(mine, dict) and isinstance(value, dict):
+            both = dict(mine)
+            for name, part in value.items():
+                both[name] = part if name not in both or both[name] == part else {"allOf": [both[name], part]}
+            merged[key] = both
+        elif key == "required" and isinstance(mine, list) and isinstance(value, list):
+            merged[key] = list(dict.fromkeys(each for each in (*mine, *value) if isinstance(each, str)))
+        elif key in ("items", "additionalProperties") and isinstance(mine, dict) and isinstance(value, dict):
+            merged[key] = mine if mine == value else {"allOf": [mine, value]}
+        elif key == "additionalProperties" and value is not True:
+            merged[key] = value if mine is not False else mine
+        elif key in _LARGEST and isinstance(mine, int | float) and isinstance(value, int | float):
+            merged[key] = max(mine, value)
+        elif key in _SMALLEST and isinstance(mine, int | float) and isinstance(value, int | float):
+            merged[key] = min(mine, value)
+        elif key == "type":
+            kinds = _common_types(mine, value)
+            if not kinds:
+                return None
+            merged[key] = kinds[0] if len(kinds) == 1 else kinds
+        elif key == "enum" and isinstance(mine, list) and isinstance(value, list):
+            known = {key_of(each) for each in value}
+            merged[key] = [each for each in mine if key_of(each) in known]
+            if not merged[key]:
+                return None
+        elif key == "const" and not same(mine, value):
+            return None
+    return merged
+
+
+def implied_type(schema: Schema) -> str | None:
+    """The type that the other keywords of a schema speak of, when it names none itself."""
+    for words, kind in (
+        (("properties", "additionalProperties", "required", "patternProperties", "propertyNames"), "object"),
+        (("items", "prefixItems", "minItems", "maxItems", "uniqueItems"), "array"),
+        (("minLength", "maxLength", "pattern", "format", "contentEncoding"), "string"),
+        (("minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"), "number"),
+    ):
+        if any(word in schema for word in words):
+            return kind
+    return None
+
+
+def _common_types(first: Any, second: Any) -> list[str]:
+    mine = [first] if isinstance(first, str) else first if isinstance(first, list) else []
+    theirs = [second] if isinstance(second, str) else second if isinstance(second, list) else []
+    found = [kind for kind in mine if kind in theirs or (kind == "integer" and "number" in theirs)]
+    return found + ["integer" for kind in theirs if kind == "integer" and "number" in mine and "integer" not in found]
+
+
+def _apart(options: list[Option]) -> list[Option]:
+    """The options, with values in the place of titles that would read the same: 1 and "1"."""
+    counts: dict[str, int] = {}
+    for option in options:
+        counts[option.title] = counts.get(option.title, 0) + 1
+    for option in options:
+        if counts[option.title] > 1 or not option.title:
+            option.title = to_json_text(option.value, indent=None)[:200]
+    return options
+
+
+def _only_values(schema: Schema) -> bool:
+    """Whether a schema names its values and nothing else about their shape."""
+    named = "const" in schema or (isinstance(schema.get("enum"), list) and bool(schema["enum"]))
+    return named and not (_SHAPES - {"type", "enum", "const", "format"}) & schema.keys()
+
+
+def _is_null(schema: Schema | None) -> bool:
+    if schema is None:
+        return False
+    return schema.get("type") in ("null", ["null"]) or schema.get("enum") == [None] or schema.get("const", "") is None
+
+
+def _anchors(root: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            for word in ("$anchor", "$dynamicAnchor"):
+                if isinstance(node.get(word), str):
+                    found.setdefault(node[word], node)
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+    return found
+
+
+def key_of(value: Any) -> str:
+    """A value as a text, for looking it up among many."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

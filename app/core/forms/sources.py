@@ -1,0 +1,152 @@
+"""Where the fields of a form get their content from: from nowhere, from a value, or from what a browser submitted.
+
+Also the submitted form itself, and its buttons. Knows names and texts; knows no schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from app.core.forms.tree import ROOT_NAME, below, nameable
+from app.core.forms.values import MISSING
+
+MAX_ITEMS = 200
+MAX_KEPT = 500
+
+
+class Entries:
+    """What a browser submitted: names and texts, in order, a name more than once."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._all: dict[str, list[str]] = {}
+        for name, text in pairs:
+            self._all.setdefault(name, []).append(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+    def first(self, name: str) -> str | None:
+        """The first text of a name; None when it was not submitted."""
+        found = self._all.get(name)
+        return found[0] if found else None
+
+    def all(self, name: str) -> list[str]:
+        """Every text of a name."""
+        return list(self._all.get(name, ()))
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything of that name."""
+        return bool(self._all.get(name))
+
+    def set_all(self, name: str, texts: list[str]) -> None:
+        """Put other texts in the place of those of a name."""
+        self._all[name] = texts
+
+    def under(self, name: str) -> list[tuple[str, str]]:
+        """What was submitted for a place and for everything below it."""
+        starts = (f"{name}/", f"{name}#")
+        return [pair for pair in self.pairs() if pair[0] == name or pair[0].startswith(starts)]
+
+    def forget(self, name: str) -> None:
+        """Drop what was submitted for a place and for everything below it."""
+        for each in {one for one, _ in self.under(name)}:
+            del self._all[each]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Everything, as it came."""
+        return [(name, text) for name, texts in self._all.items() for text in texts]
+
+
+def operate(form: Entries, operation: str) -> None:
+    """Carry out one button of the form: add, remove, up, down, use, drop; `operation` is like `add:/people`.
+
+    What it means nothing to is left alone: whoever submits may have written it by hand (S40).
+    """
+    verb, _, name = operation.partition(":")
+    if verb in ("use", "drop"):
+        form.forget(name)
+        form.set_all(f"{name}#use", ["1"] if verb == "use" else ["0"])
+        if verb == "use":
+            form.set_all(f"{name}#new", ["1"])
+    elif verb == "add":
+        known = indices(form, name)
+        fresh = str(max(map(int, known), default=-1) + 1)
+        form.set_all(f"{name}#item", [*known, fresh])
+        form.set_all(f"{below(name, fresh)}#new", ["1"])
+        if form.has(f"{name}#use"):
+            form.set_all(f"{name}#use", ["1"])
+    elif verb in ("remove", "up", "down"):
+        owner, _, index = name.rpartition("/")
+        owner = owner or ROOT_NAME
+        order = indices(form, owner)
+        if index not in order:
+            return
+        at = order.index(index)
+        order.pop(at)
+        if verb != "remove":
+            order.insert(max(0, at - 1) if verb == "up" else at + 1, index)
+        form.set_all(f"{owner}#item", order)
+
+
+def indices(form: Entries, name: str) -> list[str]:
+    """The items of a list in the form, in their order: the parts of their names."""
+    found = (each for each in form.all(f"{name}#item") if each.isascii() and each.isdigit() and len(each) < 7)
+    return list(dict.fromkeys(found))[:MAX_ITEMS]
+
+
+class Source:
+    """Where one field gets its content from."""
+
+    def child(self, key: str) -> Source:
+        """Where the field of a key gets it from."""
+        raise NotImplementedError
+
+
+class Fresh(Source):
+    """From nowhere yet: the defaults of the schema hold."""
+
+    def child(self, key: str) -> Fresh:
+        return self
+
+
+class Given(Source):
+    """From a value, exactly: what is missing in it is left out, what fits no control becomes a JSON box."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def child(self, key: str) -> Source:
+        inside = isinstance(self.value, dict) and key in self.value
+        return Given(self.value[key] if inside else MISSING)
+
+
+class Carried(Given):
+    """From a value as far as it fits: a default, or what was typed for another alternative."""
+
+    def child(self, key: str) -> Source:
+        inside = isinstance(self.value, dict) and key in self.value
+        return Carried(self.value[key]) if inside else Fresh()
+
+
+class Submitted(Source):
+    """From what a browser submitted under a name."""
+
+    def __init__(self, form: Entries, name: str = ROOT_NAME) -> None:
+        self.form, self.name = form, name
+
+    def child(self, key: str) -> Submitted:
+        return self.at(nameable(key))
+
+    def at(self, part: str) -> Submitted:
+        """The same for a nameable key or an index."""
+        return Submitted(self.form, below(self.name, part))
+
+    def beside(self, suffix: str) -> Submitted:
+        """The same for a name with a suffix."""
+        return Submitted(self.form, self.name + suffix)
+
+    def text(self, suffix: str = "") -> str:
+        """The text of a control; "" when it was not submitted."""
+        return self.form.first(self.name + suffix) or ""
+
+    def has(self, suffix: str) -> bool:
+        """Whether a control was submitted at all."""
+        return self.form.has(self.name + suffix)

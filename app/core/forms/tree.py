@@ -1,0 +1,127 @@
+"""The tree that stands between a schema and a page: one `Field` for each place of the form.
+
+Building makes it, the page draws it, reading takes the value off it. Knows no HTML beyond the names of controls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from app.core.forms.values import MISSING
+
+Kind = Literal[
+    "text", "long", "number", "integer", "checkbox", "threeway", "choice", "multi", "const", "date", "time", "datetime",
+    "email", "uri", "password", "file", "object", "array", "tuple", "map", "oneof", "json",
+]  # fmt: skip
+TYPED_KINDS = frozenset({"text", "long", "date", "time", "datetime", "email", "uri", "password", "file"})
+"""Kinds whose value is a string that somebody types."""
+ROOT_NAME = "#"
+"""The name of the controls of the whole form; a control without a name is not submitted."""
+_UNNAMEABLE = re.compile("[#\x00-\x1f\x7f\ud800-\udfff]")
+_UNIDENTIFIED = re.compile("[^A-Za-z0-9]")
+
+
+@dataclass(slots=True)
+class Option:
+    """One choice: what is sent, and what is read."""
+
+    value: Any
+    title: str
+
+
+@dataclass(slots=True)
+class Field:
+    """One place of the form: what it is called, what is in it, and what is wrong with it."""
+
+    pointer: str
+    """Where its value stands, as a JSON Pointer."""
+    name: str
+    """What its controls are called; `#alt`, `#null` and others are added for the controls beside the first."""
+    kind: Kind
+    key: str = ""
+    """Of a property or of a row of a map: its key."""
+    label: str = ""
+    description: str = ""
+    required: bool = False
+    type_text: str = ""
+    """What may stand here, in a few words: `integer, 5 to 60`."""
+    default: str = ""
+    """What the schema says holds when this is left out."""
+    examples: list[str] = field(default_factory=list)
+    suggestion: Any = MISSING
+    """What a skeleton puts here when something must stand here."""
+    deprecated: bool = False
+    read_only: bool = False
+    secret: bool = False
+    """It seems to ask for a password, a token or the like (R4-13)."""
+    nullable: bool = False
+    is_null: bool = False
+    present: bool = True
+    """A group that was left out is not present and has no children."""
+    removable: bool = False
+    """A group that can be left out."""
+    can_be_empty: bool = False
+    """Nothing typed or ticked can mean two things here: left out, or empty."""
+    empty: bool = False
+    """Nothing typed or ticked means empty."""
+    plainer: bool = False
+    """The control is a plainer one than the schema suggests, and stays so."""
+    text: str = ""
+    checked: bool = False
+    options: list[Option] = field(default_factory=list)
+    chosen: int | None = None
+    """Of a choice: the option. Of alternatives: which one, or None when all are left out."""
+    chosen_many: list[int] = field(default_factory=list)
+    alternatives: list[str] = field(default_factory=list)
+    kept: list[tuple[str, str]] = field(default_factory=list)
+    """Of alternatives: the names and texts of what was typed for those that are not drawn now."""
+    children: list[Field] = field(default_factory=list)
+    """Of an object: its properties. Of an array, tuple or map: its items. Of alternatives: the chosen one."""
+    more: bool = False
+    """A map that holds the keys which the properties beside it do not name."""
+    can_add: bool = False
+    item: str = "item"
+    """What one item is called: `traveller`."""
+    fixed: Any = MISSING
+    note: str = ""
+    """Why this is a JSON box, or what cannot be shown."""
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def slug(self) -> str:
+        """The name as a part of an element's id: letters and digits stay, the rest is hex."""
+        return _UNIDENTIFIED.sub(lambda found: f"_{ord(found[0]):x}_", self.name)
+
+    @property
+    def acts(self) -> bool:
+        """Whether the form has buttons that change it."""
+        return any(
+            one.removable or one.can_add or one.kind == "oneof" or (one.kind in ("array", "map") and one.children)
+            for one in self.walk()
+        )
+
+    def walk(self) -> Iterator[Field]:
+        """This field and everything below it, in the order of the page."""
+        stack = [self]
+        while stack:
+            one = stack.pop()
+            yield one
+            stack.extend(reversed(one.children))
+
+
+def escape(key: str) -> str:
+    """A key as a part of a JSON Pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def nameable(key: str) -> str:
+    """A key as a part of a control's name. Characters that a browser would change, and `#`, are written as `~xHH.`"""
+    return _UNNAMEABLE.sub(lambda found: f"~x{ord(found[0]):x}.", escape(key))
+
+
+def below(name: str, part: str) -> str:
+    """The name of the controls one level below; `part` is a key that is nameable, or an index."""
+    return f"{'' if name == ROOT_NAME else name}/{part}"

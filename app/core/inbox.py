@@ -1,0 +1,108 @@
+"""The inbox of one session: every open ask, whatever brought it, and the recent settled ones.
+
+Add, answer (first wins), withdraw, expire, lose. An answer leaves through the ask's own reply channel, so the inbox
+does not know whether a request waits, a task is polled or a round goes on. Bounded. Knows no wire and no page.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, Literal
+
+from app.core.asks import INTERNAL_ERROR, Answer, Ask, RpcRefusal
+from app.core.events import EventLog
+from app.core.model import Gone
+
+Ending = Literal["withdrawn", "expired", "lost"]
+
+
+class Inbox:
+    """The asks of one session."""
+
+    def __init__(self, limit: int, kept: int, events: EventLog, wall: Callable[[], float]) -> None:
+        self._limit, self._kept, self._events, self._wall = limit, kept, events, wall
+        self._ids = itertools.count(1)
+        self.asks: dict[str, Ask] = {}
+        self.refused = 0
+        """How many asks were over the limit."""
+
+    @property
+    def open(self) -> list[Ask]:
+        """What waits for an answer, oldest first."""
+        return [ask for ask in self.asks.values() if not ask.settled]
+
+    @property
+    def settled(self) -> list[Ask]:
+        """What was answered, withdrawn, expired or lost, newest first."""
+        done = [ask for ask in self.asks.values() if ask.settled]
+        done.sort(key=lambda ask: (ask.settled_at or 0.0, ask.id), reverse=True)
+        return done
+
+    def next_id(self) -> str:
+        """Our own id; a server's ids never become element ids or addresses."""
+        return f"a{next(self._ids)}"
+
+    def add(self, ask: Ask) -> None:
+        """Put an ask before people; RpcRefusal when too many are open already."""
+        if len(self.open) >= self._limit:
+            self.refused += 1
+            raise RpcRefusal(INTERNAL_ERROR, f"{self._limit} questions are open already, which is the limit")
+        self.asks[ask.id] = ask
+        self._changed("ask.added", ask)
+
+    def record(self, ask: Ask, answer: Answer) -> None:
+        """Keep an ask that was answered without waiting, like roots from the list."""
+        self.asks[ask.id] = ask
+        ask.begin(answer)
+        ask.sent(self._wall())
+        self._changed("ask.settled", ask)
+        self._forget()
+
+    async def answer(self, ask: Ask, answer: Answer) -> None:
+        """Send an answer; returns once it has left. Gone when another was first, or the ask is no longer open."""
+        ask.begin(answer)
+        self._changed("ask.changed", ask)
+        try:
+            await ask.deliver(answer)
+        except Gone:
+            if ask.reopen():
+                self._changed("ask.changed", ask)
+            raise Gone(ask.words() if ask.settled else "The answer could not be sent. Try again.") from None
+        except BaseException:
+            if ask.reopen():
+                self._changed("ask.changed", ask)
+            raise
+        if ask.sent(self._wall()):
+            self._changed("ask.settled", ask)
+        self._forget()
+
+    def end(self, ask: Ask, ending: Ending, reason: str = "") -> bool:
+        """Take an ask back, let it expire, or lose it; False when it was settled before."""
+        if not ask.end(ending, reason, self._wall()):
+            return False
+        self._changed("ask.withdrawn" if ending == "withdrawn" else "ask.settled", ask)
+        self._forget()
+        return True
+
+    def lose(self, connection: int, reason: str) -> None:
+        """A connection is gone, and with it everything it asked."""
+        for ask in self.open:
+            if ask.connection == connection:
+                self.end(ask, "lost", reason)
+
+    def clear(self) -> None:
+        """Forget what is settled."""
+        self.asks = {ask.id: ask for ask in self.open}
+
+    def _forget(self) -> None:
+        extra = len(self.asks) - len(self.open) - self._kept
+        for ask in list(self.asks.values()):
+            if extra <= 0:
+                break
+            if ask.settled:
+                del self.asks[ask.id]
+                extra -= 1
+
+    def _changed(self, kind: Any, ask: Ask) -> None:
+        self._events.append(kind, ask.id, self._wall())

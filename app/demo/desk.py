@@ -1,0 +1,137 @@
+"""What changes while the demo server runs: the departure board, and what the desk remembers of each connection.
+
+Also the few things that every part of the server needs: the type of a request's context, a log message, a line on
+stderr. Knows no tool, no resource and no prompt.
+"""
+
+import json
+import sys
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeAlias, get_args
+
+import anyio
+import anyio.abc
+import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from app.demo.world import STATUSES, departures
+
+MOST_SESSIONS = 256
+MOST_SIGHTINGS = 500
+BOARD = "desk://board"
+LOG_LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
+
+
+@dataclass(slots=True)
+class Sighting:
+    """One thing that came from the client: the answer to a request of ours, an error, or a notification."""
+
+    number: int
+    at: str
+    kind: str
+    """`answer`, `error` or `notification`."""
+    method: str
+    body: Any
+    task_id: str | None = None
+    times: int = 1
+    """How often the same came in a row: the polls of a task that does not change are one sighting."""
+
+    def same_as(self, other: "Sighting") -> bool:
+        return (self.kind, self.method, self.task_id, self.body) == (
+            other.kind,
+            other.method,
+            other.task_id,
+            other.body,
+        )
+
+
+@dataclass(slots=True)
+class Visitor:
+    """What the desk remembers of one connection."""
+
+    log_level: types.LoggingLevel = "info"
+    session: ServerSession | None = None
+    subscriptions: set[str] = field(default_factory=set)
+    sightings: deque[Sighting] = field(default_factory=lambda: deque(maxlen=MOST_SIGHTINGS))
+    sighted: int = 0
+    """How many sightings there were, also those that are forgotten by now."""
+    looked: int = 0
+    """The number of the last sighting that `what_i_saw` has shown."""
+    sign_ins: dict[str, str] = field(default_factory=dict)
+    """The sign-ins that are under way: the id of the elicitation, and its URL."""
+    signed_in: bool = False
+
+    def saw(self, kind: str, method: str, body: Any, task_id: str | None = None) -> None:
+        """Remember what the client sent."""
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        sighting = Sighting(self.sighted + 1, at, kind, method, body, task_id)
+        if self.sightings and self.looked < self.sighted and self.sightings[-1].same_as(sighting):
+            self.sightings[-1].times += 1
+            return
+        self.sighted += 1
+        self.sightings.append(sighting)
+
+
+@dataclass(slots=True)
+class Desk:
+    """The departure board, the visitors by their session, and the work that outlives the call that began it."""
+
+    errands: anyio.abc.TaskGroup
+    step: int = 0
+    visitors: dict[str, Visitor] = field(default_factory=dict)
+
+    def visitor(self, context: "Context") -> Visitor:
+        """The visitor who sent this request. Over stdio there is only one; over HTTP the oldest is forgotten first."""
+        key = context.request.headers.get("mcp-session-id", "") if context.request is not None else ""
+        if key not in self.visitors and len(self.visitors) >= MOST_SESSIONS:
+            del self.visitors[next(iter(self.visitors))]
+        return self.visitors.setdefault(key, Visitor())
+
+    def board(self) -> str:
+        """The departure board as it stands now, as JSON."""
+        lines = [line.model_dump(include={"number", "ferry", "destination", "leaves_at"}) for line in departures(5)]
+        for index, line in enumerate(lines):
+            line["status"] = STATUSES[max(0, self.step - index) % len(STATUSES)]
+        return json.dumps({"step": self.step, "departures": lines})
+
+
+@asynccontextmanager
+async def open_desk(server: Server[Desk]) -> AsyncIterator[Desk]:
+    """The lifespan of the server: one desk, shared by all its connections."""
+    async with anyio.create_task_group() as errands:
+        yield Desk(errands)
+        errands.cancel_scope.cancel()
+
+
+Context: TypeAlias = ServerRequestContext[Desk, Any]
+
+
+async def watch_notifications(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Middleware: every notification of the client is a sighting, whether anybody here handles it or not."""
+    if ctx.request_id is None and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        params = dict(ctx.params) if ctx.params is not None else {}
+        task_id = params.get("taskId")
+        visitor = ctx.lifespan_context.visitor(ctx)
+        visitor.saw("notification", ctx.method, params, task_id if isinstance(task_id, str) else None)
+    return await call_next(ctx)
+
+
+async def log(context: Context, level: types.LoggingLevel, data: str) -> None:
+    """Send a log message, if its level is one that this visitor asked for."""
+    wanted = context.lifespan_context.visitor(context).log_level
+    # In the modern era each request names its own level, and the SDK applies it.
+    if context.protocol_version in MODERN_PROTOCOL_VERSIONS or LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
+        await context.session.send_log_message(level, data, "nordwind.desk", related_request_id=context.request_id)
+
+
+def say(line: str) -> None:
+    """One friendly line on stderr, which belongs to people in both transports."""
+    sys.stderr.write(f"[nordwind] {line}\n")
+    sys.stderr.flush()

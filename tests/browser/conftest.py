@@ -1,0 +1,142 @@
+"""A real Parley, a real Chromium, and pages that fail their test on any console error, page error or CSP report."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Response,
+    expect,
+    sync_playwright,
+)
+
+from tests.browser.parley import Parley, launch, running
+
+FAILURES = Path(__file__).parent / "failures"
+_REPORT = """document.addEventListener('securitypolicyviolation',
+    event => console.error('CSP ' + event.violatedDirective + ' ' + event.blockedURI));"""
+
+expect.set_options(timeout=20_000)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def chromium_browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def parley_process() -> Iterator[Parley]:
+    with running() as parley:
+        yield parley
+
+
+@pytest.fixture
+def parley(parley_process: Parley) -> Iterator[Parley]:
+    """The running Parley, without sessions before and after the test."""
+    yield parley_process
+    parley_process.close_sessions()
+
+
+class Watch:
+    """What the pages of one test complained about."""
+
+    def __init__(self) -> None:
+        self.complaints: list[str] = []
+        self._allowed: list[str] = []
+
+    def allow(self, pattern: str) -> None:
+        """A complaint that this test provokes."""
+        self._allowed.append(pattern)
+
+    def unexpected(self) -> list[str]:
+        return [one for one in self.complaints if not any(re.search(pattern, one) for pattern in self._allowed)]
+
+    def attach(self, page: Page) -> None:
+        page.on("console", self._console)
+        page.on("response", self._response)
+        page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
+        page.on("dialog", self._dialog)
+
+    def _console(self, line: ConsoleMessage) -> None:
+        if line.type in {"error", "warning"}:
+            self.complaints.append(line.text)
+
+    def _response(self, answer: Response) -> None:
+        if answer.status >= 500:
+            self.complaints.append(f"{answer.status} {answer.url}")
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+@pytest.fixture
+def watch() -> Watch:
+    return Watch()
+
+
+@pytest.fixture
+def context(
+    chromium_browser: Browser, parley: Parley, watch: Watch, request: pytest.FixtureRequest
+) -> Iterator[BrowserContext]:
+    """A browser of its own, signed in. At the end nothing may have been complained about."""
+    opened = chromium_browser.new_context(viewport={"width": 1440, "height": 900})
+    opened.set_default_timeout(20_000)
+    opened.add_init_script(_REPORT)
+    opened.on("page", watch.attach)
+    parley.login(first := opened.new_page())
+    first.close()
+    yield opened
+    if request.node.stash.get(FAILED, False):
+        FAILURES.mkdir(exist_ok=True)
+        for index, page in enumerate(opened.pages):
+            page.screenshot(path=FAILURES / f"{request.node.name}-{index}.png")
+    opened.close()
+    assert watch.unexpected() == []
+
+
+FAILED: pytest.StashKey[bool] = pytest.StashKey()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.when == "call":  # type: ignore[attr-defined]
+        item.stash[FAILED] = report.failed  # type: ignore[attr-defined]
+    return report
+
+
+@pytest.fixture
+def page(context: BrowserContext, parley: Parley) -> Page:
+    """The first page, signed in."""
+    opened = context.new_page()
+    opened.goto(parley.origin)
+    return opened
+
+
+@pytest.fixture
+def demo(page: Page) -> Callable[[], str]:
+    """Connects to the demo server from the first page; gives the address of the session."""
+
+    def connect() -> str:
+        page.get_by_role("button", name="Start the demo server").click()
+        expect(page.locator("#where .lamp")).to_have_attribute("data-s", "ready")
+        expect(page.locator("#n-tools")).to_have_text(re.compile(r"\d"))
+        return page.url
+
+    return connect

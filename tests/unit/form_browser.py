@@ -1,0 +1,147 @@
+"""What a browser would make of the HTML of a form: the controls it would submit, and whether it is fit for people.
+
+Follows the HTML standard as far as our forms go: value sanitisation of inputs, the first option of a select, the
+newline after `<textarea>`, labels. Knows no schema.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from html.parser import HTMLParser
+
+from app.core import forms
+from app.web import views
+
+VOID = frozenset({"input", "br", "hr", "img", "use", "path"})
+_PAGE = '{% import "macros/form.html" as F %}{{ F.form_fields(tree, prefix, live) }}'
+_TEMPLATE = views._jinja.from_string(_PAGE)  # the one environment, with its escaping and its filters
+
+
+def draw(tree: forms.Field, prefix: str = "f-", live: dict[str, str] | None = None) -> str:
+    """The HTML of a form."""
+    return _TEMPLATE.render(tree=tree, prefix=prefix, live=live or {})
+
+
+@dataclass
+class Control:
+    """One element that may be submitted or pressed."""
+
+    tag: str
+    attributes: dict[str, str]
+    text: str = ""
+    options: list[tuple[str, bool]] = field(default_factory=list)
+    label: str = ""
+
+
+class Page(HTMLParser):
+    """The controls of a page, and what is wrong with the page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.controls: list[Control] = []
+        self.ids: list[str] = []
+        self.labels: dict[str, str] = {}
+        self.faults: list[str] = []
+        self.described: list[str] = []
+        self._open: list[str] = []
+        self._label: tuple[str, list[str]] | None = None
+        self._inside: list[Control] = []
+        self.feed(html)
+        self.close()
+        if self._open:
+            self.faults.append(f"not closed: {self._open}")
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        if len(attributes) != len(attrs):
+            self.faults.append(f"an attribute twice: {attrs}")
+        for name in attributes:
+            if name == "style" or name.startswith(("on", "hx-on")):
+                self.faults.append(f"{name} on {tag}")
+        if tag in ("script", "style"):
+            self.faults.append(tag)
+        if tag not in VOID:
+            self._open.append(tag)
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        self.described += attributes.get("aria-describedby", "").split()
+        if tag == "label":
+            self._label = (attributes.get("for", ""), [])
+        if tag in ("input", "select", "textarea", "button") and "noscript" not in self._open:
+            control = Control(tag, attributes)
+            self.controls.append(control)
+            if self._label is not None:
+                self._inside.append(control)
+        if tag == "option" and self.controls:
+            self.controls[-1].options.append((attributes.get("value", ""), "selected" in attributes))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self._open or self._open.pop() != tag:
+            self.faults.append(f"</{tag}> out of place")
+        if tag == "label" and self._label is not None:
+            name, words = self._label
+            self.labels[name] = " ".join("".join(words).split())
+            for control in self._inside:
+                control.label = self.labels[name]
+            self._label, self._inside = None, []
+
+    def handle_data(self, data: str) -> None:
+        if self._label is not None:
+            self._label[1].append(data)
+        if self._open and self._open[-1] == "textarea":
+            self.controls[-1].text += data
+        elif "button" in self._open:
+            self.controls[-1].text += data
+
+    def submitted(self) -> list[tuple[str, str]]:
+        """The names and values of the successful controls, in their order."""
+        found: list[tuple[str, str]] = []
+        for one in self.controls:
+            name, kind = one.attributes.get("name", ""), one.attributes.get("type", "text")
+            if not name or "disabled" in one.attributes or one.tag == "button":
+                continue
+            if one.tag == "select":
+                chosen = [value for value, selected in one.options if selected] or [one.options[0][0]]
+                found.append((name, chosen[-1]))
+            elif one.tag == "textarea":
+                found.append((name, one.text.removeprefix("\n")))
+            elif kind in ("checkbox", "radio"):
+                if "checked" in one.attributes:
+                    found.append((name, one.attributes.get("value", "on")))
+            elif kind != "file":
+                found.append((name, _sanitised(kind, one.attributes.get("value", ""))))
+        return found
+
+    def problems(self) -> list[str]:
+        """What is wrong with the page for people and for our content security policy."""
+        found = list(self.faults)
+        found += [f"id {each} twice" for each in {each for each in self.ids if self.ids.count(each) > 1}]
+        found += [f"no element {each}" for each in self.described if each not in self.ids]
+        for one in self.controls:
+            if one.attributes.get("type") == "hidden" or "hidden" in one.attributes:
+                continue
+            own = one.attributes.get("id", "")
+            named = one.text.strip() if one.tag == "button" else one.label or self.labels.get(own)
+            if not named and not one.attributes.get("aria-label"):
+                found.append(f"no name: {one}")
+            if not own:
+                found.append(f"no id: {one}")
+        return found
+
+
+def _sanitised(kind: str, value: str) -> str:
+    if kind == "hidden":
+        return value
+    value = re.sub("[\r\n]", "", value)
+    try:
+        match kind:
+            case "date":
+                return date.fromisoformat(value).isoformat()
+            case "time":
+                time.fromisoformat(value)
+            case "datetime-local":
+                datetime.fromisoformat(value)
+                return value.removesuffix(":00") if value.count(":") == 2 else value
+    except ValueError:
+        return ""
+    return value

@@ -1,0 +1,122 @@
+"""JSON text: nothing is lost, nothing invented, and nothing raises."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from app.core.jsontext import MAX_DEPTH, THREAD_ABOVE, Parsed, dump, members, parse, parse_async
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(values)
+def test_what_is_written_is_read_back(value: Any):
+    raw = dump(value)
+    assert b"\n" not in raw and b"\r" not in raw
+    assert parse(raw) == Parsed(value)
+
+
+@given(st.binary(max_size=200))
+@example(b"")
+@example(b"\xef\xbb\xbf")
+@example(b"\xff")
+@example(b"NaN")
+@example(b"[" * 10_000)
+@example(b'"\\ud800"')
+@example(b"1" * 10_000)
+@example(b"-" + b"1" * 10_000)
+@example(b"1e99999")
+@example(b'{"a":1,"a":2}')
+def test_no_bytes_raise(raw: bytes):
+    parsed = parse(raw)
+    if parsed.problem is None:
+        dump(parsed.value)
+
+
+@given(st.lists(values, min_size=1, max_size=6), st.sampled_from(["", " ", "\t", "\r\n "]))
+def test_the_members_of_an_array_are_exact(items: list[Any], space: str):
+    texts = [json.dumps(item, ensure_ascii=index % 2 == 0) for index, item in enumerate(items)]
+    raw = (space + "[" + space + f"{space},{space}".join(texts) + space + "]" + space).encode("utf-8", "surrogatepass")
+    assert members(raw) == [text.encode() for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"{", "Not JSON: Expecting property name enclosed in double quotes at position 1."),
+        (b"{} {}", "Not JSON: Extra data at position 3."),
+        (b'{"a":NaN}', "Not JSON: NaN is not a JSON value."),
+        (b"[Infinity]", "Not JSON: Infinity is not a JSON value."),
+        (b'"caf\xe9"', "Byte 0xe9 at position 4 is not UTF-8."),
+        (b"\xef\xbb\xbf\xff", "Byte 0xff at position 3 is not UTF-8."),
+        (b"[" * 5000 + b"]" * 5000, f"Not readable: it is nested deeper than {MAX_DEPTH} levels."),
+    ],
+)
+def test_a_problem_is_a_sentence_with_its_place(raw: bytes, words: str):
+    assert parse(raw).problem == words
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_depth_has_an_exact_limit(opening: bytes):
+    closing = {b"[": b"]", b'{"a":': b"}"}[opening]
+
+    def nested(depth: int) -> bytes:
+        return opening * (depth - 1) + opening[:1] + closing[-1:] * depth
+
+    assert parse(nested(MAX_DEPTH)).problem is None
+    assert parse(nested(MAX_DEPTH + 1)).problem is not None
+    wide = b"[" + b",".join([b"[]"] * (MAX_DEPTH * 2)) + b"]"
+    assert parse(wide).problem is None, "many containers are not deep containers"
+
+
+@pytest.mark.parametrize(
+    ("raw", "value", "words"),
+    [
+        (b'\xef\xbb\xbf{"a":1}', {"a": 1}, "byte order mark"),
+        (b'{"a":1,"a":2}', {"a": 2}, 'The key "a" stands twice'),
+        (b'{"x":[{"b":1,"b":1}]}', {"x": [{"b": 1}]}, 'The key "b" stands twice'),
+        (b'"\\ud800x"', "\ufffdx", "surrogate"),
+        (b'{"\\udc00":["\\ud83d"]}', {"\ufffd": ["\ufffd"]}, "surrogate"),
+    ],
+)
+def test_what_should_not_have_been_written_is_remarked(raw: bytes, value: Any, words: str):
+    parsed = parse(raw)
+    assert parsed.problem is None and parsed.value == value
+    assert any(words in remark for remark in parsed.remarks)
+
+
+def test_a_pair_of_surrogates_is_one_character_and_no_remark():
+    assert parse(b'"\\ud83c\\udf0a"') == Parsed("🌊")
+
+
+def test_numbers_beyond_a_float_or_beyond_reason_stay_as_text():
+    assert parse(b"[1e400,-1e400,1e308]").value == ["1e400", "-1e400", 1e308]
+    huge = "9" * 5_000
+    assert parse(f"[{huge},-{huge},7]".encode()).value == [huge, f"-{huge}", 7]
+    assert parse(b"123456789012345678901234567890").value == 123456789012345678901234567890
+
+
+def test_remarks_are_bounded():
+    twice = ",".join(['{"a":1,"a":2}'] * 100)
+    assert len(parse(f"[{twice}]".encode()).remarks) == 5
+
+
+def test_writing_keeps_characters_and_survives_what_utf8_cannot_say():
+    assert dump({"é": "🌊"}) == '{"é":"🌊"}'.encode()
+    assert dump("\ud800") == b'"\\ud800"'
+    with pytest.raises(ValueError, match="Out of range float"):
+        dump(math.nan)
+
+
+async def test_large_texts_are_read_all_the_same():
+    raw = b'"' + b"a" * (THREAD_ABOVE + 1) + b'"'
+    assert await parse_async(raw) == parse(raw)
+    assert await parse_async(b"1") == Parsed(1)

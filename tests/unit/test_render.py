@@ -1,0 +1,194 @@
+"""Values to markup: nothing a server says becomes markup, and nothing it says is without a limit."""
+
+import json
+import time
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.model import Finding, Message
+from app.web import render
+
+TAGS = {"div", "span", "details", "summary", "p"}
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(st.text(max_size=8), inside, max_size=4),
+    max_leaves=20,
+)
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def parsed(html: str) -> Tags:
+    reader = Tags()
+    reader.feed(html)
+    return reader
+
+
+def message(**changes: Any) -> Message:
+    values: dict[str, Any] = {
+        "seq": 7,
+        "direction": "in",
+        "at": 1_700_000_000.1185,
+        "size": 1127,
+        "kind": "request",
+        "method": "tools/call",
+        "rpc_id": 1,
+        "gist": "hold_seat",
+    }
+    return Message(**(values | changes))
+
+
+@given(ANYTHING)
+def test_a_tree_of_anything_holds_only_our_own_tags(value: Any):
+    found = parsed(str(render.tree(value)))
+    assert {tag for tag, _ in found.found} <= TAGS
+    allowed = {"class", "role", "aria-label", "tabindex", "hx-ignore", "open"}
+    assert all(set(attributes) <= allowed for _, attributes in found.found)
+
+
+@given(st.text())
+def test_escaped_text_is_text(text: str):
+    html = render.esc(text)
+    assert not set(html) & set("<>\"'\r")
+    assert parsed(html).found == []
+
+
+@given(st.text())
+def test_what_hides_or_reorders_text_is_written_out(text: str):
+    assert not set(render.visible(text)) & set("\u202e\u2066\u2028\ufeff\x1b\x07\x00")
+
+
+def test_a_deep_value_is_cut_and_said_so():
+    value: Any = "bottom"
+    for _ in range(10_000):
+        value = [value, {}]
+    html = str(render.tree(value))
+    assert "not shown" in html
+    assert "Too large to show whole" in html
+
+
+def test_a_wide_value_is_cut_quickly():
+    value = [{"number": index, "name": f"item {index}"} for index in range(50_000)]
+    begun = time.perf_counter()
+    html = str(render.tree(value))
+    assert time.perf_counter() - begun < 1
+    assert len(html) < 500_000
+    assert "more items" in html
+
+
+def test_a_long_string_is_cut_with_its_rest_counted():
+    html = str(render.tree({"text": "x" * 10_000}))
+    assert "6\u202f000 more characters" in html
+
+
+def test_short_arrays_stand_on_one_line():
+    assert str(render.tree({"seats": ["14C", "2A"]})).count("<details") == 1
+
+
+def test_marks_name_the_spot_by_its_pointer():
+    html = str(render.tree({"hold": {"a/b": 1}}, marks=["/hold/a~1b"]))
+    assert html.count(" jh") == 1
+
+
+def test_big_integers_and_exact_numbers_stay_exact():
+    assert "12345678901234567890" in str(render.tree({"n": 12345678901234567890}))
+
+
+def test_a_row_escapes_every_text_of_the_server():
+    attack = '"><script>alert(1)</script>'
+    row = render.log_row(message(method=attack, gist=attack), (Finding(attack, "must", attack),), "/s/a")
+    assert "script" not in {tag for tag, _ in parsed(row).found}
+    assert attack in parsed(row).text
+
+
+def test_a_row_says_its_side_its_kind_and_its_findings():
+    row = render.log_row(message(kind="error", latency_ms=14400.0), (Finding("R5-29", "must", "x"),) * 2, "/s/a")
+    assert "received" in row
+    assert "i-res" in row
+    assert "14.4 s" in row
+    assert "R5-29 +1" in row
+    assert "22:13:20.118" in row
+
+
+def test_ten_thousand_rows_render_in_well_under_a_second():
+    row = message()
+    begun = time.perf_counter()
+    for _ in range(10_000):
+        render.log_row(row, (), "/s/a")
+    assert time.perf_counter() - begun < 1
+
+
+@pytest.mark.parametrize(
+    ("ms", "words"),
+    [(None, ""), (0.4, "<1 ms"), (22.4, "22 ms"), (14_400, "14.4 s"), (60_000, "60 s"), (185_000, "3 min 5 s")],
+)
+def test_durations(ms: float | None, words: str):
+    assert render.duration(ms) == words
+
+
+@pytest.mark.parametrize(("n", "words"), [(0, "0 B"), (999, "999 B"), (1127, "1.1 kB"), (3_200_000, "3.2 MB")])
+def test_sizes(n: int, words: str):
+    assert render.size(n) == words
+
+
+def test_numbers_are_grouped():
+    assert render.number(12408) == "12\u202f408"
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"a": ""}),
+        ({"type": "object", "properties": {"a": {"default": 5}, "b": {"type": "string"}}}, {"a": 5}),
+        ({"type": "object", "properties": {"a": {"enum": ["x", "y"]}}, "required": ["a"]}, {"a": "x"}),
+        ({"type": "object", "properties": {"a": {"type": ["null", "integer"]}}, "required": ["a"]}, {"a": 0}),
+        ({"type": "object", "properties": {"a": {"type": "integer", "minimum": 5}}, "required": ["a"]}, {"a": 5}),
+        ({"type": "object", "properties": 7, "required": 7}, {}),
+        ({"type": "object"}, {}),
+        (True, None),
+    ],
+)
+def test_a_skeleton_begins_with_what_is_required(schema: Any, value: Any):
+    assert render.skeleton(schema) == value
+
+
+@given(ANYTHING)
+def test_a_skeleton_of_anything_is_json(schema: Any):
+    json.dumps(render.skeleton(schema))
+    render.type_words(schema)
+
+
+def test_a_skeleton_of_a_recursive_looking_schema_ends():
+    schema: dict[str, Any] = {"type": "object", "required": ["a"], "properties": {}}
+    schema["properties"]["a"] = schema
+    json.dumps(render.skeleton(schema))
+
+
+def test_prose_sets_wire_names_in_mono_and_nothing_else():
+    assert str(render.prose("`jsonrpc` is <b>")) == "<code>jsonrpc</code> is &lt;b&gt;"
+
+
+def test_bytes_that_are_no_text_are_still_shown():
+    assert render.raw_text(b"ok \xff\x00", 100) == ("ok \\xff\x00", 0)
+    assert render.raw_text(b"12345", 3) == ("123", 2)
+
+
+def test_base64_is_measured_or_refused():
+    assert render.base64_bytes("aGVsbG8=") == 5
+    assert render.base64_bytes("<svg>") is None
+    assert render.base64_bytes(None) is None

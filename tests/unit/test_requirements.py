@@ -1,0 +1,62 @@
+"""The manifest (tests/requirements.toml) and the tests agree, both ways.
+
+Every requirement we claim has a test that carries its id, and every id that a test carries is one we claim, so a
+reader can go from a row of the design to the test that shows it, and back.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent.parent
+MANIFEST = tomllib.loads((TESTS / "requirements.toml").read_text())
+ID = re.compile(r"(R[1-7]-[0-9]{2}|S[0-9]{2}|F[0-9]{2}|SC-[0-9]+|N?FR-[0-9]+|[UI]T-[0-9]+|S00[0-4] .+)")
+
+
+def carried(path: Path) -> Iterator[tuple[str, int]]:
+    """The ids in every `pytest.mark.requirement(...)` of a file, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requirement":
+            for argument in node.args:
+                assert isinstance(argument, ast.Constant), f"{path.name}:{node.lineno}: write ids as plain texts"
+                assert isinstance(argument.value, str)
+                yield argument.value, node.lineno
+
+
+def all_carried() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in sorted(TESTS.rglob("test_*.py")):
+        if "node_modules" not in path.parts:
+            for requirement, line in carried(path):
+                found.setdefault(requirement, []).append(f"{path.relative_to(TESTS)}:{line}")
+    return found
+
+
+def test_every_claimed_requirement_has_a_test() -> None:
+    tested = all_carried()
+    assert [each for each in MANIFEST["claimed"] if each not in tested] == []
+
+
+def test_every_id_that_a_test_carries_is_claimed() -> None:
+    claimed = MANIFEST["claimed"]
+    assert {each: where for each, where in all_carried().items() if each not in claimed} == {}
+
+
+def test_ids_are_well_formed_and_say_what_they_mean() -> None:
+    for requirement, sentence in MANIFEST["claimed"].items():
+        assert ID.fullmatch(requirement), requirement
+        assert len(sentence) > 10, requirement
+
+
+def test_no_test_is_skipped_in_silence() -> None:
+    """A missing peer or browser is a failure with a sentence, never a skip."""
+    for path in TESTS.rglob("test_*.py"):
+        if "node_modules" in path.parts or path == Path(__file__):
+            continue
+        text = path.read_text()
+        for word in ("pytest.skip(", "mark.skip", "importorskip", "mark.xfail"):
+            assert word not in text, f"{path.relative_to(TESTS)} uses {word}"

@@ -1,0 +1,147 @@
+"""A client without a client: exactly these bytes of method, path and headers go to the application.
+
+An HTTP library would correct half of the attacks before they leave.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import anyio
+from starlette.applications import Starlette
+
+PORT = 6280
+HOST = f"127.0.0.1:{PORT}"
+ORIGIN = f"http://{HOST}"
+COOKIE = f"parley_{PORT}"
+TOKEN = "the-token-of-the-web-tests"
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        found = self.all(name)
+        assert len(found) <= 1, f"{name} stands there {len(found)} times"
+        return found[0] if found else None
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self.headers if key == name]
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    def json(self) -> Any:
+        assert self.header("content-type") == "application/json", (self.status, self.text[:500])
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.json()["error"]
+        return found
+
+
+@dataclass
+class Visitor:
+    """Somebody who sends requests, with the headers that their kind of client sends."""
+
+    app: Starlette
+    headers: dict[str, str] = field(default_factory=dict)
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str | None] | list[tuple[str, str]] | None = None,
+        body: bytes | list[bytes] = b"",
+        *,
+        host: str | None = HOST,
+    ) -> Answer:
+        """One request. Headers of the visitor are replaced by those given; None leaves one out."""
+        if isinstance(headers, list):
+            sent = [*self.headers.items(), *headers]
+        else:
+            both: dict[str, str | None] = {**self.headers, **(headers or {})}
+            sent = [(name, value) for name, value in both.items() if value is not None]
+        if host is not None:
+            sent.insert(0, ("host", host))
+        parts = urlsplit(path)
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": parts.path,
+            "raw_path": parts.path.encode(),
+            "query_string": parts.query.encode(),
+            "root_path": "",
+            "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in sent],
+            "client": ("127.0.0.1", 50000),
+            "server": ("127.0.0.1", PORT),
+            "state": {},
+        }
+        chunks = [body] if isinstance(body, bytes) else list(body)
+        answer = Answer(0, [], b"")
+        over = anyio.Event()
+
+        async def receive() -> dict[str, Any]:
+            if chunks:
+                chunk = chunks.pop(0)
+                return {"type": "http.request", "body": chunk, "more_body": bool(chunks)}
+            await over.wait()
+            return {"type": "http.disconnect"}
+
+        async def take(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                assert answer.status == 0, "two answers to one request"
+                answer.status = message["status"]
+                answer.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
+            else:
+                answer.body += message.get("body", b"")
+                if not message.get("more_body", False):
+                    over.set()
+
+        with anyio.fail_after(20):
+            await self.app(scope, receive, take)
+        return answer
+
+    async def get(self, path: str, **headers: str | None) -> Answer:
+        return await self.send("GET", path, _named(headers))
+
+    async def json(self, path: str) -> Any:
+        """What a page says as JSON."""
+        answer = await self.send("GET", path, {"accept": "application/json"})
+        assert answer.status == 200, (answer.status, answer.text[:500])
+        return answer.json()
+
+    async def post(self, path: str, data: Any = None, **headers: str | None) -> Answer:
+        """Post JSON, and ask for JSON."""
+        kind = {"content-type": "application/json", "accept": "application/json"}
+        body = data if isinstance(data, bytes) else b"" if data is None else json.dumps(data).encode()
+        return await self.send("POST", path, {**kind, **_named(headers)}, body)
+
+    async def form(self, path: str, fields: Any = (), **headers: str | None) -> Answer:
+        """Post a form, like a page without script."""
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+        return await self.send("POST", path, {**kind, **_named(headers)}, urlencode(fields, doseq=True).encode())
+
+
+def _named(headers: dict[str, str | None]) -> dict[str, str | None]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def browser(app: Starlette, cookie: str) -> Visitor:
+    """A browser on a page of ours, with this cookie."""
+    headers = {
+        "accept": "text/html,application/xhtml+xml,*/*;q=0.8",
+        "cookie": f"{COOKIE}={cookie}",
+        "sec-fetch-site": "same-origin",
+        "origin": ORIGIN,
+    }
+    return Visitor(app, headers)

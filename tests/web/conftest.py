@@ -1,0 +1,58 @@
+"""The four who come to the door: `client` (logged in), `stranger` (no cookie), `mallory` (somebody else), `script`."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from starlette.applications import Starlette
+
+from app.sessions import Identity, Session
+from app.settings import Limits, Settings, local
+from app.web.app import create_app
+from app.web.auth import LOCAL
+from tests.web.asgi import PORT, TOKEN, Visitor, browser
+
+
+@pytest.fixture
+def settings(limits: Limits) -> Settings:
+    return local(port=PORT, token=TOKEN, limits=limits)
+
+
+@pytest.fixture
+def codes() -> list[str]:
+    """The launch codes that the terminal printed after the first."""
+    return []
+
+
+@pytest.fixture
+async def app(settings: Settings, codes: list[str]) -> AsyncIterator[Starlette]:
+    application = create_app(settings, announce=codes.append)
+    async with application.router.lifespan_context(application):
+        await application.state.pages_loaded.wait()
+        yield application
+
+
+@pytest.fixture
+def client(app: Starlette) -> Visitor:
+    return browser(app, app.state.door.admit(LOCAL))
+
+
+@pytest.fixture
+def mallory(app: Starlette) -> Visitor:
+    return browser(app, app.state.door.admit(Identity("mallory", "Mallory")))
+
+
+@pytest.fixture
+def stranger(app: Starlette) -> Visitor:
+    return Visitor(app, {"accept": "text/html"})
+
+
+@pytest.fixture
+def script(app: Starlette) -> Visitor:
+    return Visitor(app, {"authorization": f"Bearer {TOKEN}", "accept": "application/json"})
+
+
+@pytest.fixture
+def victim(app: Starlette) -> Session:
+    """A session of the one who is logged in."""
+    opened: Session = app.state.registry.open(LOCAL)
+    return opened

@@ -1,0 +1,74 @@
+"""Deny by default, over the whole route table."""
+
+import re
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from app.sessions import Session
+from app.web import actions, pages
+from app.web.guard import Access, Doorway
+from tests.web.asgi import Visitor
+from tests.web.table import TABLE, address, each, method
+
+
+@pytest.mark.requirement("S01", "S08")
+def test_the_public_set_is_these_four():
+    public = {re.sub(r":path}", "}", route.path) for route in TABLE if route.access is Access.PUBLIC}
+    assert public == {"/login", "/healthz", "/static/{path}", "/favicon.ico"}
+
+
+async def test_every_route_of_the_application_is_in_the_table(app: Starlette):
+    assert [(route.path, route.methods) for route in app.routes] == [(route.path, route.methods) for route in TABLE]
+    assert all(isinstance(route, Doorway) for route in app.routes)
+
+
+@pytest.mark.requirement("S04")
+def test_only_get_and_post_exist():
+    assert {method(route) for route in TABLE} == {"GET", "POST"}
+
+
+@pytest.mark.requirement("S15")
+def test_a_path_that_names_a_session_belongs_to_its_owner():
+    for route in TABLE:
+        assert ("{sid}" in route.path) is (route.access is Access.SESSION), route.path
+
+    async def handler(request: Request) -> Response:
+        return PlainTextResponse("reached")
+
+    with pytest.raises(ValueError, match="SESSION"):
+        Doorway("/s/{sid}/secret", handler, access=Access.IDENTITY, method="GET")
+    with pytest.raises(ValueError, match="SESSION"):
+        Doorway("/secret", handler, access=Access.SESSION, method="GET")
+
+
+@pytest.mark.requirement("S01")
+async def test_a_route_that_declares_no_access_level_cannot_be_reached(app: Starlette, client: Visitor):
+    async def handler(request: Request) -> Response:
+        return PlainTextResponse("reached")
+
+    app.router.routes.append(Route("/forgotten", handler))
+    answer = await client.get("/forgotten")
+    assert answer.status == 404
+    assert "reached" not in answer.text
+
+
+def test_every_handler_of_the_table_exists():
+    for route in TABLE:
+        if route.access is not Access.PUBLIC:
+            module = pages if method(route) == "GET" else actions
+            assert callable(getattr(module, route.name)), route.path
+
+
+@each(of="GET")
+@pytest.mark.requirement("S01")
+async def test_everybody_who_may_gets_an_answer(route: Doorway, client: Visitor, victim: Session):
+    if route.name in {"events", "login"}:
+        return  # the one does not end, the other needs a code; both have tests of their own
+    answer = await client.get(address(route, victim.id))
+    assert answer.status in {200, 404}, answer.text[:300]
+    if answer.status == 404:
+        assert route.name in {"tool", "call", "message"}
