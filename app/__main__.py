@@ -207,7 +207,6 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
     settings = settings.model_copy(update={"port": sockets[0].getsockname()[1]})
     serve.set_up_log()
 
-    from app.core.model import ParleyError
     from app.web.app import create_app
 
     address = serve.url(settings)
@@ -220,6 +219,8 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
     async def listening() -> None:
         way_in, trouble = f"{address}/login?code={app.state.door.code}", None
         if target is not None:
+            await app.state.loaded.wait()
+            from app.core.model import ParleyError
             from app.web.actions import begin
 
             try:

@@ -13,7 +13,7 @@ import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -23,8 +23,10 @@ import anyio.abc
 import anyio.to_thread
 from pydantic import ValidationError
 
+from app.asking import Asking
 from app.core import checks
-from app.core.events import EventLog
+from app.core.events import EventKind, EventLog
+from app.core.inbox import Inbox
 from app.core.jsontext import THREAD_ABOVE, Parsed, parse_async
 from app.core.log import MessageLog, StderrLog
 from app.core.model import (
@@ -58,13 +60,17 @@ from app.settings import Limits, Settings
 
 if TYPE_CHECKING:
     from app.egress import Egress
-    from app.protocol.connection import Agreed, Connection
+    from app.protocol.connection import Agreed, Connection, Patience
+    from app.protocol.receiver_tasks import ReceiverTask, ReceiverTasks
+    from app.protocol.rpc import Incoming, Outgoing
 
 AnyTarget = StdioTarget | DemoTarget | HttpTarget
 logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
 _RECENT = 10
+_DAY_MS = 24 * 3_600_000
+"""No call lasts longer, whatever its progress says (R5-05)."""
 _PROGRESS_WORDS = 1_000
 
 
@@ -89,7 +95,8 @@ class Session:
     ) -> None:
         self._registry = registry
         self._limits = limits = registry.settings.limits
-        self._wall, self._mono = registry.wall, registry.mono
+        self.wall = self._wall = registry.wall
+        self.mono = self._mono = registry.mono
         self.id, self.number, self.owner = sid, number, owner.id
         self.created_at = self._wall()
         self.events = EventLog(limits.events)
@@ -103,10 +110,13 @@ class Session:
         self.tools = Listing()
         self.findings: deque[Finding] = deque(maxlen=100)
         """Remarks that belong to no single message."""
-        self.open_asks = 0
+        self.asking = Asking(self, Inbox(limits.open_asks, limits.settled_asks, self.events, self._wall))
+        """What the server asks of the people here."""
         self.closed = False
         self._call_ids = itertools.count(1)
+        self._reply_bytes = 0
         self._scopes: dict[str, anyio.CancelScope] = {}
+        self._patience: dict[str, Patience] = {}
         self._connection: Connection | None = None
         self._connecting: anyio.CancelScope | None = None
         self._ended = anyio.Event()
@@ -128,6 +138,21 @@ class Session:
                 if isinstance(named.get(key), str) and named[key].strip():
                     return str(named[key])
         return self.target.label if self.target is not None else "New session"
+
+    @property
+    def limits(self) -> Limits:
+        """Every size that bounds this session."""
+        return self._limits
+
+    @property
+    def inbox(self) -> Inbox:
+        """The open asks, and the recent settled ones."""
+        return self.asking.inbox
+
+    @property
+    def open_asks(self) -> int:
+        """How many asks wait for an answer."""
+        return len(self.inbox.open)
 
     @property
     def running(self) -> list[Call]:
@@ -152,7 +177,8 @@ class Session:
 
     def idle_for(self) -> float:
         """Seconds since anything needed this session; 0 while something does (architecture.md §7)."""
-        if self._streams or self.running or self.open_asks:
+        oldest = self._wall() - self._limits.ask_seconds
+        if self._streams or self.running or any(ask.asked_at > oldest for ask in self.inbox.open):
             self.touch()
             return 0.0
         return self._mono() - self._seen
@@ -176,7 +202,7 @@ class Session:
         self._stderr_mark = self.stderr.count
         self._registry.remember(by, target)
         logger.info("session %s connects over %s, asked by a %s", self.id, target.transport, by.kind)
-        self._changed("connection.changed", "connection")
+        self.changed("connection.changed", "connection")
         before, self._ended = self._ended, anyio.Event()
         self._began = self._mono()
         self._registry.group.start_soon(self._live, self.info, target, options, before, self._ended)
@@ -236,12 +262,13 @@ class Session:
         self.info.state, self.info.trouble = state, trouble
         self.info.ended_at, self.info.deadline_at, self.info.pid = self._wall(), None, None
         self._connection = None
+        self.asking.connection_ended(self.info.number, "" if trouble is None else trouble.message)
         for call in self.running:
             message = "The connection was closed." if trouble is None else f"The connection was lost: {trouble.message}"
             self._fail(call, CallError(None, message, kind="connection"))
         if self.tools.state == "loading":
             self.tools.state = "failed"
-        self._changed("connection.changed", "connection")
+        self.changed("connection.changed", "connection")
 
     # ---- what the connection tells us (its Host)
 
@@ -265,7 +292,7 @@ class Session:
     def stream_changed(self, words: str) -> None:
         """What became of the stream on which an HTTP server speaks unasked."""
         self.info.stream = words
-        self._changed("connection.changed", "connection")
+        self.changed("connection.changed", "connection")
 
     def finding(self, seq: int, finding: Finding) -> None:
         """Keep one remark beside a frame, and beside the call whose reply it is."""
@@ -286,7 +313,7 @@ class Session:
         """Say one step of how the connection came about."""
         if len(self.info.steps) < 50:
             self.info.steps.append(Step((self._mono() - self._began) * 1000, text, side, seq, code))
-        self._changed("connection.changed", "connection")
+        self.changed("connection.changed", "connection")
 
     def opened(self, transport: str, pid: int | None) -> None:
         """The link is open; the handshake begins."""
@@ -317,7 +344,9 @@ class Session:
         if method == "notifications/message":
             running = [call for call in self.running if not call.quiet]
             if len(running) == 1:
-                self._log_line(running[0], params)
+                self._log_line(running[0], params, message.size)
+        elif method == "notifications/elicitation/complete":
+            self.asking.completed_elsewhere(params.get("elicitationId"), message)
         elif method == "notifications/tools/list_changed" and self.info.state == "ready":
             if self.tools.state == "loading":
                 self._listing_again = True
@@ -325,11 +354,23 @@ class Session:
                 self.tools.state = "loading"
                 self._registry.group.start_soon(self._list_tools)
 
-    def roots_for_wire(self) -> list[dict[str, str]]:
-        """The roots to answer with."""
-        return [root.wire() for root in self.roots]
+    async def asked(self, request: Incoming) -> None:
+        """The server asks a person; returns when they have answered."""
+        await self.asking.asked(request)
 
-    def _log_line(self, call: Call, params: dict[str, Any]) -> None:
+    async def roots_asked(self, request: Incoming) -> dict[str, Any] | None:
+        """The server asks for our roots."""
+        return await self.asking.roots_asked(request)
+
+    def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
+        """The server asks a person by a task, and polls."""
+        self.asking.task_asked(request, task)
+
+    def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
+        """A store for the receiver tasks of this connection."""
+        return self.asking.store(notify)
+
+    def _log_line(self, call: Call, params: dict[str, Any], size: int) -> None:
         logger_name = params.get("logger")
         call.logs.append(
             CallLog(
@@ -337,12 +378,14 @@ class Session:
                 str(params.get("level")),
                 logger_name if isinstance(logger_name, str) else None,
                 params.get("data"),
+                size,
             )
         )
-        if len(call.logs) > self._limits.call_logs:
-            call.logs.popleft()
+        call.logs_bytes += size
+        while len(call.logs) > self._limits.call_logs or call.logs_bytes > self._limits.call_log_bytes:
+            call.logs_bytes -= call.logs.popleft().size
             call.logs_dropped += 1
-        self._changed("call.changed", call.id)
+        self.changed("call.changed", call.id)
 
     # ---- calls
 
@@ -377,7 +420,7 @@ class Session:
         )
         self.calls[call.id] = call
         self._forget_old_calls()
-        self._changed("call.added", call.id)
+        self.changed("call.added", call.id)
         seconds = (timeout_ms or self.options.request_timeout_ms) / 1000
         call.deadline_at = None if notification else self._wall() + seconds
         scope = self._scopes[call.id] = anyio.CancelScope()
@@ -397,17 +440,18 @@ class Session:
         return call
 
     async def _run_call(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
-        from app.protocol.connection import OutOfTime, TimeLimit
+        from app.protocol.connection import OutOfTime, Patience
         from app.protocol.link import LinkError, RequestLost
         from app.protocol.rpc import Outgoing
 
         options = self.options
-        most = options.max_total_timeout_ms
-        limit = TimeLimit(seconds, options.reset_timeout_on_progress, None if most is None else most / 1000)
+        most = options.max_total_timeout_ms or _DAY_MS
+        patience = Patience(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)
+        self._patience[call.id] = patience
         wanted = Outgoing(
             quiet=call.quiet,
             on_sent=lambda rpc_id, seq: self._sent(call, rpc_id, seq),
-            on_progress=lambda values, seq: self._progress(call, values, limit),
+            on_progress=lambda values, seq: self._progress(call, values, patience),
         )
         try:
             with scope:
@@ -416,7 +460,7 @@ class Session:
                         await connection.notify(call.method, call.params)
                         self._settle(call, "done")
                     else:
-                        await self._take_reply(call, connection, limit, wanted)
+                        await self._take_reply(call, connection, patience, wanted)
                 except OutOfTime:
                     self._fail(call, CallError(None, f"No answer within {_seconds(seconds)}.", kind="timeout"))
                 except RequestLost as fault:
@@ -430,11 +474,13 @@ class Session:
                     self._fail(call, CallError(None, f"Parley could not carry out this call: {fault}", kind="internal"))
         finally:
             del self._scopes[call.id]
+            self._patience.pop(call.id, None)
 
-    async def _take_reply(self, call: Call, connection: Connection, limit: Any, wanted: Any) -> None:
-        reply = await connection.call(call.method, call.params, limit=limit, opts=wanted)
+    async def _take_reply(self, call: Call, connection: Connection, patience: Patience, wanted: Outgoing) -> None:
+        reply = await connection.call(call.method, call.params, wanted, patience)
         call.legs[-1].reply_seq = reply.seq
         call.reply = reply.raw
+        self._reply_bytes += len(reply.raw)
         call.findings += self.messages.findings(reply.seq)
         if reply.is_error:
             error = reply.value["error"]
@@ -463,13 +509,25 @@ class Session:
             return checks.structured_output(schema, result)
         return await anyio.to_thread.run_sync(checks.structured_output, schema, result)
 
+    def call_waits(self, call: Call, waits: bool) -> None:
+        """A call waits for a person, or goes on; its time limit stands still meanwhile (architecture.md §7)."""
+        patience = self._patience.get(call.id)
+        if call.wait() if waits else call.go_on():
+            if patience is not None:
+                if waits:
+                    patience.pause()
+                else:
+                    patience.resume()
+            call.deadline_at = None if waits or patience is None else self._wall() + patience.left()
+            self.changed("call.changed", call.id)
+
     def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
         call.legs.append(Leg(rpc_id, seq))
         capability = checks.METHOD_CAPABILITY.get(call.method)
         if capability is not None and not self.info.offers(capability):
             call.findings.append(self.messages.remark(seq, checks.not_offered(call.method, capability)))
 
-    def _progress(self, call: Call, values: dict[str, Any], limit: Any) -> None:
+    def _progress(self, call: Call, values: dict[str, Any], patience: Patience) -> None:
         message = values.get("message")
         call.progress = Progress(
             checks.number(values.get("progress")) or 0.0,
@@ -477,9 +535,9 @@ class Session:
             message[:_PROGRESS_WORDS] if isinstance(message, str) else None,
             self._wall(),
         )
-        if limit.renewed_by_progress:
-            call.deadline_at = self._wall() + limit.seconds
-        self._changed("call.changed", call.id)
+        if patience.renewed_by_progress and call.state == "running":
+            call.deadline_at = self._wall() + patience.seconds
+        self.changed("call.changed", call.id)
 
     def _fail(self, call: Call, error: CallError) -> None:
         if not call.settled:
@@ -488,20 +546,21 @@ class Session:
 
     def _settle(self, call: Call, state: CallState) -> None:
         if call.settle(state, at=self._wall(), now=self._mono()):
-            self._changed("call.settled", call.id)
+            self.changed("call.settled", call.id)
 
     def _forget_old_calls(self) -> None:
         extra = len(self.calls) - self._limits.calls
         if extra > 0:
-            over = [call.id for call in self.calls.values() if call.settled and call.id not in self._scopes]
-            for cid in over[:extra]:
-                del self.calls[cid]
-        kept = sum(len(call.reply) for call in self.calls.values() if call.reply is not None)
+            over = (call.id for call in self.calls.values() if call.settled and call.id not in self._scopes)
+            for cid in list(itertools.islice(over, extra)):
+                self._reply_bytes -= len(self.calls.pop(cid).reply or b"")
+        if self._reply_bytes <= self._limits.log_bytes:
+            return
         for call in self.calls.values():
-            if kept <= self._limits.log_bytes:
+            if self._reply_bytes <= self._limits.log_bytes:
                 break
             if call.reply is not None and call.settled:
-                kept -= len(call.reply)
+                self._reply_bytes -= len(call.reply)
                 call.reply = None
                 if call.error is not None:
                     call.error.data = None
@@ -535,7 +594,7 @@ class Session:
             except (Gone, Refused) as no:
                 listing.error = CallError(None, no.message, kind="refused")
                 break
-            await self._until(lambda call=call: call.settled, None)  # type: ignore[misc]
+            await self._until(lambda call=call: call.settled, None, call.id)  # type: ignore[misc]
             if call.state != "done":
                 listing.error = call.error
                 break
@@ -569,7 +628,7 @@ class Session:
         listing.at = self._wall()
         again, self._listing_again = self._listing_again, False
         self.tools = listing
-        self._changed("listing.changed", "tools")
+        self.changed("listing.changed", "tools")
         if again and self.info.state == "ready":
             self.tools.state = "loading"
             self._registry.group.start_soon(self._list_tools)
@@ -581,7 +640,7 @@ class Session:
         if len(roots) > self._limits.roots:
             raise Refused(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
         self.roots = list(roots)
-        self._changed("roots.changed", "roots")
+        self.changed("roots.changed", "roots")
         if self._connection is not None and self.info.state == "ready" and self.options.roots:
             await self._connection.notify("notifications/roots/list_changed", None)
 
@@ -603,7 +662,7 @@ class Session:
             raise Refused("These options cannot be used.", fields) from None
         if self._connection is not None:
             self._connection.options = self.options
-        self._changed("options.changed", "options")
+        self.changed("options.changed", "options")
         level = changes.get("log_level")
         if level is not None and self.info.state == "ready" and self.info.offers("logging"):
             self.start_call("logging/setLevel", {"level": level}, quiet=True, by=PARLEY)
@@ -612,16 +671,20 @@ class Session:
 
     async def wait_connection(self, seconds: float) -> None:
         """Return when the connection is no longer connecting, or the time is over."""
-        await self._until(lambda: self.info.state != "connecting", seconds)
+        await self._until(lambda: self.info.state != "connecting", seconds, "connection")
 
     async def wait_call(self, call: Call, seconds: float) -> None:
         """Return when the call is settled or waits for an answer, or the time is over."""
-        await self._until(lambda: call.state != "running", seconds)
+        await self._until(lambda: call.state != "running", seconds, call.id)
 
-    async def _until(self, true: Callable[[], bool], seconds: float | None) -> None:
+    async def _until(self, true: Callable[[], bool], seconds: float | None, subject: str | None = None) -> None:
+        """Look whenever anything changed, or only when the subject did that decides it."""
         with anyio.move_on_after(seconds):
             while not true():
-                await self.events.wait(self.events.seq)
+                if subject is None:
+                    await self.events.wait(self.events.seq)
+                else:
+                    await self.events.next_of(subject)
 
     # ---- end
 
@@ -629,9 +692,14 @@ class Session:
         """End the connection and forget nothing that a reader still holds; afterwards nobody finds it."""
         self.closed = True
         await self.disconnect()
-        self._changed("session.closed", "session")
+        self.changed("session.closed", "session")
 
-    def _changed(self, kind: Any, subject: str) -> None:
+    def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
+        """Run something in the registry's task group."""
+        self._registry.group.start_soon(function, *arguments)
+
+    def changed(self, kind: EventKind, subject: str) -> None:
+        """Tell everybody who watches that something changed."""
         self.events.append(kind, subject, self._wall())
 
 

@@ -35,6 +35,8 @@ class Limits(BaseModel):
     """Calls remembered per session; the oldest settled ones are forgotten first."""
     calls_running: int = Field(default=200, gt=0)
     call_logs: int = Field(default=200, gt=0)
+    call_log_bytes: int = Field(default=256 * 1024, gt=0)
+    """Log messages kept with one call, by number and size; all of them stand in the log."""
     findings_per_message: int = Field(default=20, gt=0)
     findings: int = Field(default=2_000, gt=0)
     list_pages: int = Field(default=100, gt=0)
@@ -42,6 +44,8 @@ class Limits(BaseModel):
     list_items: int = Field(default=10_000, gt=0)
     roots: int = Field(default=200, gt=0)
     open_asks: int = Field(default=100, gt=0)
+    settled_asks: int = Field(default=200, gt=0)
+    """Answered, withdrawn, expired and lost asks kept to look at."""
     receiver_tasks: int = Field(default=1_000, gt=0)
     server_requests: int = Field(default=200, gt=0)
     """Server requests handled at the same time on one connection; the next gets an error."""

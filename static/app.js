@@ -66,9 +66,12 @@
     pill('off', text);
     noReconnect();
   };
-  // One message per frame: the tab stays responsive in a burst, and the unread rest pushes back over TCP.
+  // In a burst one message per frame: the tab stays responsive, and the unread rest pushes back over TCP.
+  let swapped = 0;
+  document.addEventListener('htmx:sse:after:message', () => { swapped = performance.now(); });
   document.addEventListener('htmx:sse:before:message', (event) => {
     lastId = event.detail.message.id || lastId;
+    if (performance.now() - swapped > 40) return;
     event.detail.waitUntil(new Promise((done) => {
       const late = setTimeout(done, 100);
       requestAnimationFrame(() => { clearTimeout(late); setTimeout(done); });
@@ -186,6 +189,7 @@
   const select = () => {
     for (const old of $$('#log .m[aria-current], #log .m.pair')) { old.removeAttribute('aria-current'); old.classList.remove('pair'); }
     const shown = $('#message');
+    $('#logsplit')?.toggleAttribute('data-open', !!shown);
     if (!shown) return;
     for (const seq of shown.dataset.seqs.trim().split(' ')) $(`#m${CSS.escape(seq)} > .m`)?.classList.add('pair');
     const current = $(`#m${CSS.escape(shown.dataset.seq)} > .m`);

@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+import anyio
 
 from app.core.model import Exchange, HttpTarget
 from app.sessions import Session
@@ -102,6 +104,18 @@ def raw_web(**settings: Any) -> Iterator[Peer]:
         argv = [sys.executable, "-I", "-S", str(SERVERS / "raw_http.py"), "--record", str(record)]
         with started([*argv, "--with", json.dumps(settings)], record=record) as peer:
             yield peer
+
+
+@asynccontextmanager
+async def raw_peer(**settings: Any) -> AsyncIterator[Peer]:
+    """The same, started and ended beside the loop, so that nobody's measurements feel it."""
+    peer = raw_web(**settings)
+    started = await anyio.to_thread.run_sync(peer.__enter__)
+    try:
+        yield started
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(peer.__exit__, None, None, None)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from app.core import forms
+from app.core.forms.tree import escape
 from app.core.model import Finding, Gone, Options
 
 AskKind = Literal["form", "url", "sampling", "roots"]
@@ -387,7 +388,7 @@ def elicit_result(
             errors = forms.validate(ask.schema, content)
             for name, value in content.items():
                 if not _plain(value):
-                    pointer = f"/{forms.escape(name)}"
+                    pointer = f"/{escape(name)}"
                     errors.setdefault(pointer, []).append(
                         "Only texts, numbers, true, false and lists of texts may be sent."
                     )

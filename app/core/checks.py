@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from app.core import effort
 from app.core.jsontext import Parsed
 from app.core.model import HANDSHAKE_VERSIONS, Direction, Finding
 
@@ -230,6 +231,11 @@ def result_shape(method: str, version: str, complaints: list[str]) -> Finding:
     )
 
 
+def null_task() -> Finding:
+    """`task: null`, as sloppy serialisers write it."""
+    return Finding("R1-82", "should", "`task` is null; it is an object, or absent.", "Taken as a plain request.")
+
+
 METHOD_CAPABILITY = {
     "tools/list": "tools",
     "tools/call": "tools",
@@ -253,10 +259,13 @@ METHOD_CAPABILITY = {
 # ------------------------------------------------------------------------------------------- structured output
 
 _SCHEMA_MAX_BYTES = 256 * 1024
+_STEPS_CHECKED = 5_000_000
+_STEPS_EXPLAINED = 100_000
+"""Up to here every misfit is pointed at; above, only that there is one: explaining costs far more than checking."""
 
 
 def structured_output(schema: Any, result: Any) -> list[Finding]:
-    """Whether `structuredContent` fits the output schema (R5-29). Linear in time, fetches nothing (R6-11)."""
+    """Whether `structuredContent` fits the output schema (R5-29). Bounded in time, fetches nothing (R6-11)."""
     if not isinstance(schema, dict) or not isinstance(result, dict):
         return []
     if "structuredContent" not in result:
@@ -282,7 +291,23 @@ def structured_output(schema: Any, result: Any) -> list[Finding]:
             validate_formats=False,
             pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000),
         )
-        for error in validator.iter_errors(result["structuredContent"]):
+        value = result["structuredContent"]
+        work = effort.steps(schema, value)
+        if work is None or work > _STEPS_CHECKED:
+            return [
+                Finding(
+                    "R5-29",
+                    "note",
+                    "The output schema asks for too much work, so this result was not checked.",
+                    "Use fewer references, and none that lead back into themselves twice.",
+                )
+            ]
+        if validator.is_valid(value):
+            return []
+        if work > _STEPS_EXPLAINED:
+            misfit = "`structuredContent` does not fit the output schema; it is too large to say where."
+            return [Finding("R5-29", "must", misfit, "A strict client refuses this result.")]
+        for error in validator.iter_errors(value):
             parts = (str(part).replace("~", "~0").replace("/", "~1") for part in error.instance_path)
             pointer = "".join(f"/{part}" for part in parts)[:200] or "/"
             findings.append(

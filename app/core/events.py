@@ -49,6 +49,7 @@ class EventLog:
     def __init__(self, keep: int) -> None:
         self._events: deque[Event] = deque(maxlen=keep)
         self._changed: anyio.Event | None = None
+        self._awaited: dict[str, anyio.Event] = {}
         self.seq = 0
         """The seq of the newest event; 0 before the first."""
 
@@ -60,6 +61,8 @@ class EventLog:
         if self._changed is not None:
             self._changed.set()
             self._changed = None
+        if self._awaited and (awaited := self._awaited.pop(subject, None)) is not None:
+            awaited.set()
         return event
 
     def since(self, mark: int) -> list[Event] | None:
@@ -85,3 +88,7 @@ class EventLog:
             if self._changed is None:
                 self._changed = anyio.Event()
             await self._changed.wait()
+
+    async def next_of(self, subject: str) -> None:
+        """Return at the next event of this subject: twenty calls that wait do not wake each other."""
+        await self._awaited.setdefault(subject, anyio.Event()).wait()

@@ -322,6 +322,8 @@ class Exchange:
     response_headers: tuple[tuple[str, str], ...] = ()
     answered_ms: float | None = None
     error: str | None = None
+    started: float = field(default=0.0, repr=False)
+    """Monotonic, for durations."""
 
 
 @dataclass(slots=True)
@@ -354,6 +356,8 @@ class CallLog:
     level: str
     logger: str | None
     data: type_json
+    size: int = 0
+    """Of its message on the wire."""
 
 
 @dataclass(slots=True)
@@ -398,6 +402,7 @@ class Call:
     """Wall time at which the time limit strikes, for the count-down; None when it stands still."""
     progress: Progress | None = None
     logs: deque[CallLog] = field(default_factory=deque)
+    logs_bytes: int = 0
     logs_dropped: int = 0
     legs: list[Leg] = field(default_factory=list)
     reply: bytes | None = None
@@ -411,6 +416,20 @@ class Call:
     @property
     def settled(self) -> bool:
         return self.state in TERMINAL
+
+    def wait(self) -> bool:
+        """running → waiting, for an ask of it is open."""
+        if self.state != "running":
+            return False
+        self.state = "waiting"
+        return True
+
+    def go_on(self) -> bool:
+        """waiting → running."""
+        if self.state != "waiting":
+            return False
+        self.state = "running"
+        return True
 
     def settle(self, state: CallState, *, at: float, now: float) -> bool:
         """Move to a terminal state. The first one wins; False means it came too late."""

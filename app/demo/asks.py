@@ -73,6 +73,19 @@ def begin_sign_in(visitor: Visitor) -> str:
     return elicitation_id
 
 
+async def ask_to_sign_in(client: Client, manner: Manner) -> tuple[Told, str | None]:
+    """Ask with a link; also the id of the sign-in, which is under way from now on if the person agreed."""
+    elicitation_id = begin_sign_in(client.visitor)
+    accepted = False
+    try:
+        told = await client.ask(questions.link(elicitation_id), manner)
+        accepted = told.accepted
+    finally:
+        if not accepted:
+            client.visitor.sign_ins.pop(elicitation_id, None)
+    return told, elicitation_id if accepted else None
+
+
 async def complete_sign_in(
     visitor: Visitor, session: ServerSession, elicitation_id: str, related: types.RequestId | None = None
 ) -> None:
@@ -94,22 +107,15 @@ class SignInArguments(AskArguments):
 @TOOLS.offer("Sign in by a link", SignInArguments, output=Told, changes=True)
 async def sign_in(context: Context, arguments: SignInArguments) -> types.CallToolResult:
     """Asks to open a page, and later sends `notifications/elicitation/complete`: by itself or on confirm_sign_in."""
-    client = Client(context)
-    visitor, session, elicitation_id = client.visitor, context.session, begin_sign_in(client.visitor)
+    client, session = Client(context), context.session
+    told, under_way = await ask_to_sign_in(client, arguments.manner())
 
-    async def complete_later() -> None:
+    async def complete_later(elicitation_id: str) -> None:
         await anyio.sleep(arguments.completes_after)
-        await complete_sign_in(visitor, session, elicitation_id)
+        await complete_sign_in(client.visitor, session, elicitation_id)
 
-    accepted = False
-    try:
-        told = await client.ask(questions.link(elicitation_id), arguments.manner())
-        accepted = told.accepted
-    finally:
-        if not accepted:
-            visitor.sign_ins.pop(elicitation_id, None)
-    if accepted and arguments.completes_after:
-        context.lifespan_context.errands.start_soon(complete_later)
+    if under_way is not None and arguments.completes_after:
+        context.lifespan_context.errands.start_soon(complete_later, under_way)
     return structured(told, in_words(told))
 
 

@@ -30,6 +30,7 @@ Everything here is *invented*, and everything works:
 1. Read `desk://destinations` and choose a place.
 2. Call `plan_trip` with your dates.
 3. Subscribe to `desk://board`, then call `advance_board`.
+4. Call `parade`, and answer what the desk asks.
 
 > Ferries leave on time. Poets are asked to board early.
 

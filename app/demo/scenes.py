@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field
 
 from app.demo import questions
-from app.demo.asks import AskArguments, ToolChoiceArguments, converse
+from app.demo.asks import AskArguments, ToolChoiceArguments, ask_to_sign_in, complete_sign_in, converse
 from app.demo.desk import Context, log
 from app.demo.peer import PLAINLY, Client, Manner, Question, Told, in_words, lacking, task_in
 from app.demo.tools import Arguments, Toolbox, ToolError, structured
@@ -24,11 +24,18 @@ MOST_PAGES = 100
 Subject: TypeAlias = Literal["form", "link", "caption"]
 
 
-def question_about(subject: Subject) -> Question:
+def question_about(subject: Subject, elicitation_id: str = "") -> Question:
     """One question of each kind, for the scenes where the kind is all that matters."""
     if subject == "link":
-        return questions.link("just-looking")
+        return questions.link(elicitation_id)
     return questions.preferences() if subject == "form" else questions.caption("saltmere")
+
+
+async def ask_about(client: Client, subject: Subject, manner: Manner) -> Told:
+    """Ask that question. Every link is a sign-in of its own, which confirm_sign_in completes."""
+    if subject == "link":
+        return (await ask_to_sign_in(client, manner))[0]
+    return await client.ask(question_about(subject), manner)
 
 
 # --- several at once
@@ -60,12 +67,12 @@ async def three_at_once(context: Context, arguments: ThreeArguments) -> types.Ca
 
 async def ask_together(client: Client, manners: dict[Subject, Manner], count: bool) -> dict[Subject, Told]:
     """Ask all of them at the same time; the answers in the order in which they came, counted as progress or not."""
-    asked = {subject: question_about(subject) for subject in manners}
-    client.require(*(need for subject in manners for need in client.needs(asked[subject], manners[subject])))
+    for subject, manner in manners.items():
+        client.require(*client.needs(question_about(subject), manner))
     answers: dict[Subject, Told] = {}
 
     async def ask_one(subject: Subject) -> None:
-        answers[subject] = await client.ask(asked[subject], manners[subject])
+        answers[subject] = await ask_about(client, subject, manners[subject])
         if count:
             await client.context.session.report_progress(len(answers), len(manners), f"The {subject} is settled.")
 
@@ -89,7 +96,7 @@ async def changes_its_mind(context: Context, arguments: ChangesItsMindArguments)
     client = Client(context)
     if arguments.as_task:
         client.require("tasks.cancel")
-    told = await client.ask(question_about(arguments.about), arguments.manner(patience=arguments.after_seconds))
+    told = await ask_about(client, arguments.about, arguments.manner(patience=arguments.after_seconds))
     return structured(told, in_words(told))
 
 
@@ -105,7 +112,7 @@ class ShortTtlArguments(Arguments):
 async def short_ttl(context: Context, arguments: ShortTtlArguments) -> types.CallToolResult:
     """Asks as a task that lives only three seconds. Too late, and it is gone: the desk hears -32602."""
     manner = Manner(as_task=True, ttl_ms=arguments.ttl_ms, collect=arguments.collect)
-    told = await Client(context).ask(question_about(arguments.about), manner)
+    told = await ask_about(Client(context), arguments.about, manner)
     return structured(told, in_words(told))
 
 
@@ -200,9 +207,9 @@ class Act:
 
 def programme(client: Client) -> list[Act]:
     """All acts, in the order of the parade."""
-    revision = client.context.protocol_version
+    context = client.context
     poll, block = Manner(as_task=True), Manner(as_task=True, collect="block")
-    changing = Manner(as_task=True, patience=3)
+    cancellable = lacking(context, ["tasks.cancel", "tasks.requests.elicitation.create"]) is None
     tools = ToolChoiceArguments()
 
     def single(title: str, question: Question, manner: Manner = PLAINLY) -> Act:
@@ -210,6 +217,12 @@ def programme(client: Client) -> list[Act]:
             return [await client.ask(question, manner)]
 
         return Act(title, client.needs(question, manner), play)
+
+    async def play_link() -> list[Told]:
+        told, under_way = await ask_to_sign_in(client, PLAINLY)
+        if under_way is not None:
+            await complete_sign_in(client.visitor, context.session, under_way, context.request_id)
+        return [told]
 
     async def play_tools() -> list[Told]:
         return (await converse(client, tools)).rounds
@@ -222,14 +235,14 @@ def programme(client: Client) -> list[Act]:
     return [
         single("your roots", questions.ROOTS),
         single("a form", questions.preferences()),
-        single("a link", questions.link("parade")),
+        Act("a link", questions.LINK, play_link),
         single("a caption", questions.caption("saltmere")),
         Act("a model with tools", ("sampling.tools",), play_tools),
-        single("a picture and a sound", questions.postcard("hollowfjord", revision)),
+        single("a picture and a sound", questions.postcard("hollowfjord", context.protocol_version)),
         single("every kind of field, as a task", questions.every_field(), poll),
         single("a caption, as a task", questions.caption("brackenhus"), block),
         Act("three at once", (*questions.FORM, *questions.LINK, *questions.SAMPLING, *every_task), play_three),
-        single("a change of mind", questions.preferences(), changing),
+        single("a change of mind", questions.preferences(), Manner(as_task=cancellable, patience=3)),
     ]
 
 

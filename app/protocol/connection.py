@@ -10,7 +10,7 @@ The era of 2026-07-28 (`server/discover`, no handshake) has its place in `_hands
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,13 +18,13 @@ import anyio
 import anyio.to_thread
 import mcp_types as t
 from mcp.client.session import ClientSession
-from mcp.shared.exceptions import MCPError
 from mcp_types import methods
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
 from app import __version__
 from app.core import checks
+from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcRefusal, admit
 from app.core.jsontext import THREAD_ABOVE
 from app.core.model import (
     DemoTarget,
@@ -39,7 +39,8 @@ from app.core.model import (
 )
 from app.egress import Egress
 from app.protocol.link import Link, LinkError, LinkHost
-from app.protocol.rpc import METHOD_NOT_FOUND, Outgoing, RawReply, Recorder, Reply, Rpc, outgoing
+from app.protocol.receiver_tasks import AWAITING, TASK_METHODS, ReceiverTask, ReceiverTasks
+from app.protocol.rpc import Answered, Incoming, Outgoing, RawReply, Recorder, Reply, Rpc, outgoing
 from app.protocol.transports import open_link
 from app.settings import Limits
 
@@ -47,6 +48,7 @@ AnyTarget = StdioTarget | DemoTarget | HttpTarget
 OLDER_TRANSPORT = frozenset({"http-400", "http-404", "http-405"})
 """What a server of the older HTTP with SSE says to a POST it does not know (R5-47)."""
 CLIENT_INFO = {"name": "parley", "title": "Parley", "version": __version__}
+_JUDGED = 500
 LONG_METHODS = frozenset({"tools/call", "prompts/get", "resources/read"})
 """Requests that may take long, so they carry a progress token."""
 _NOT_OPEN = Trouble("lost", "The connection is not open.", "Connect first.")
@@ -78,8 +80,20 @@ class Host(LinkHost, Recorder, Protocol):
         """A notification arrived; called in the order of the wire."""
         ...
 
-    def roots_for_wire(self) -> list[dict[str, str]]:
-        """The roots to answer with."""
+    async def roots_asked(self, request: Incoming) -> dict[str, Any] | None:
+        """The server asks for our roots; None when a person was asked and has answered."""
+        ...
+
+    async def asked(self, request: Incoming) -> None:
+        """The server asks a person; returns when they have answered. Cancelled when the server takes it back."""
+        ...
+
+    def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
+        """The server asks a person by a task, and polls. RpcRefusal when there are too many asks."""
+        ...
+
+    def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
+        """A store for the tasks of this connection."""
         ...
 
 
@@ -94,13 +108,49 @@ class Agreed:
     instructions: str | None
 
 
-@dataclass(slots=True, frozen=True)
-class TimeLimit:
-    """How long a call may take (R5-05)."""
+class Patience:
+    """The time limit of one call (R5-05): renewed by progress, never beyond the whole, still while a person thinks."""
 
-    seconds: float
-    renewed_by_progress: bool = True
-    at_most: float | None = None
+    def __init__(self, seconds: float, *, renewed_by_progress: bool = True, at_most: float) -> None:
+        self.seconds, self.renewed_by_progress, self._at_most = seconds, renewed_by_progress, at_most
+        self._scope: anyio.CancelScope | None = None
+        self._began = 0.0
+        self._left: float | None = None
+        self._paused = 0.0
+
+    def begin(self, scope: anyio.CancelScope) -> None:
+        """The request leaves."""
+        self._scope, self._began = scope, anyio.current_time()
+        self._arm(self.seconds)
+
+    def renew(self) -> None:
+        """Progress came."""
+        if self._left is not None:
+            self._left = self.seconds
+        else:
+            self._arm(self.seconds)
+
+    def pause(self) -> None:
+        """A person is asked."""
+        if self._scope is not None and self._left is None:
+            self._paused = anyio.current_time()
+            self._left = max(0.0, self._scope.deadline - self._paused)
+            self._scope.deadline = float("inf")
+
+    def resume(self) -> None:
+        """The person has answered; the time of thinking does not count."""
+        if self._left is not None:
+            self._began += anyio.current_time() - self._paused
+            left, self._left = self._left, None
+            self._arm(left)
+
+    def left(self) -> float:
+        """Seconds until the limit strikes."""
+        return self.seconds if self._scope is None else max(0.0, self._scope.deadline - anyio.current_time())
+
+    def _arm(self, seconds: float) -> None:
+        if self._scope is not None:
+            self._scope.deadline = min(anyio.current_time() + seconds, self._began + self._at_most)
 
 
 class OutOfTime(Exception):
@@ -155,6 +205,10 @@ class Connection:
         self._rpc: Rpc | None = None
         self._session: ClientSession | None = None
         self._version: str | None = None
+        self.offered: dict[str, Any] = {}
+        """The capabilities we declared."""
+        self.tasks: ReceiverTasks | None = None
+        """The tasks we execute for the server, when the revision has them and we declared it."""
 
     # ---- life
 
@@ -251,6 +305,10 @@ class Connection:
                 f"The server wants to speak {version!r}, and Parley does not.",
                 f"Parley speaks {', '.join(reversed(HANDSHAKE_PROTOCOL_VERSIONS))}. Update the server or Parley.",
             )
+        self.offered = offered
+        if version == "2025-11-25" and "tasks" in offered:
+            self.tasks = self._host.receiver_tasks(self._notify_status)
+            self._rpc_now().start_soon(self.tasks.run)
         self._adopt(version, fields)
         seq = await self._rpc_now().deliver("notifications/initialized", None, settled=True)
         self._host.step("", side="us", seq=seq, code="notifications/initialized")
@@ -282,17 +340,12 @@ class Connection:
 
     # ---- towards the server
 
-    async def call(self, method: str, params: dict[str, Any] | None, opts: Outgoing, limit: TimeLimit) -> Reply:
+    async def call(self, method: str, params: dict[str, Any] | None, opts: Outgoing, patience: Patience) -> Reply:
         """Send a request and wait for its reply within the limit; OutOfTime when that is over, LinkError when the
         link is gone. A caller that is cancelled, or out of time, tells the server so (R5-05, R5-24)."""
         sent: list[RpcId] = []
         on_sent, on_progress = opts.on_sent, opts.on_progress
-        began = anyio.current_time()
         with anyio.CancelScope() as scope:
-
-            def arm() -> None:
-                end = anyio.current_time() + limit.seconds
-                scope.deadline = end if limit.at_most is None else min(end, began + limit.at_most)
 
             def told(rpc_id: RpcId, seq: int) -> None:
                 sent.append(rpc_id)
@@ -300,15 +353,15 @@ class Connection:
                     on_sent(rpc_id, seq)
 
             def moved(values: dict[str, Any], seq: int) -> None:
-                if limit.renewed_by_progress:
-                    arm()
+                if patience.renewed_by_progress:
+                    patience.renew()
                 if on_progress is not None:
                     on_progress(values, seq)
 
             opts.fate = lambda: "given up" if scope.cancel_called else "cancelled"
             opts.on_sent = told
             opts.on_progress = moved if method in LONG_METHODS else None
-            arm()
+            patience.begin(scope)
             try:
                 return await self._request(method, self._with_meta(params), opts)
             except anyio.get_cancelled_exc_class():
@@ -353,14 +406,79 @@ class Connection:
 
     # ---- from the server
 
-    async def _answer(self, method: str, params: dict[str, Any], message: Message) -> dict[str, Any]:
-        """Answer one request of the server; the inbox will take the ones that are for a person."""
+    async def _answer(self, request: Incoming) -> dict[str, Any] | Answered | None:
+        """Answer one request of the server: what a person must answer goes to the session, the rest is said here."""
+        method, params, seq = request.method, request.params, request.message.seq
         if method == "ping":
             return {}
         if method == "roots/list" and self.options.roots:
-            return {"roots": self._host.roots_for_wire()}
-        self._host.finding(message.seq, checks.not_handled(method))
-        raise MCPError(code=METHOD_NOT_FOUND, message="Method not found", data={"method": method})
+            return await self._host.roots_asked(request)
+        try:
+            if self.tasks is not None and method in TASK_METHODS:
+                return await self._task_operation(method, params, seq)
+            if method in METHODS:
+                for finding in admit(method, params, self.options, self.offered):
+                    self._host.finding(seq, finding)
+                if self.tasks is not None and "task" in params and self._takes_tasks_of(method):
+                    if params["task"] is not None:
+                        return self._become_receiver(request)
+                    self._host.finding(seq, checks.null_task())
+                await self._host.asked(request)
+                return None
+        except RpcRefusal as refusal:
+            if refusal.code == METHOD_NOT_FOUND:
+                self._host.finding(seq, checks.not_handled(method))
+            raise
+        self._host.finding(seq, checks.not_handled(method))
+        raise RpcRefusal(METHOD_NOT_FOUND, "Method not found", {"method": method})
+
+    # ---- receiver tasks (2025-11-25)
+
+    def _takes_tasks_of(self, method: str) -> bool:
+        """Whether we declared to take this request as a task (R1-03, R1-04)."""
+        declared = self.offered.get("tasks", {}).get("requests", {})
+        area, _, name = method.partition("/")
+        return name in declared.get(area, {})
+
+    def _become_receiver(self, request: Incoming) -> Answered:
+        """Answer `{task}` at once; the ask is in the inbox before that, the status moves after it (R1-11, R1-72)."""
+        tasks = self._tasks_now()
+        task = tasks.create_receiver_task(request.method, request.params["task"], seq=request.message.seq)
+        try:
+            self._host.task_asked(request, task)
+        except RpcRefusal:
+            tasks.forget(task)
+            raise
+
+        def sent(trouble: Trouble | None) -> None:
+            if trouble is None and self.options.awaiting_user_status == "input_required":
+                tasks.upsert_receiver_task(task, "input_required", AWAITING)
+
+        return Answered({"task": task.wire()}, sent)
+
+    async def _task_operation(self, method: str, params: dict[str, Any], seq: int) -> dict[str, Any]:
+        tasks, task_id = self._tasks_now(), params.get("taskId")
+        match method:
+            case "tasks/get":
+                return tasks.get_receiver_task(task_id, seq=seq).wire()
+            case "tasks/cancel":
+                return tasks.cancel_receiver_task(task_id, seq=seq).wire()
+            case "tasks/result":
+                return await tasks.get_receiver_task_payload(task_id, seq=seq)
+            case _:
+                page, cursor = tasks.list_receiver_tasks(params.get("cursor"))
+                listed: dict[str, Any] = {"tasks": [task.wire() for task in page]}
+                return listed if cursor is None else {**listed, "nextCursor": cursor}
+
+    def _tasks_now(self) -> ReceiverTasks:
+        if self.tasks is None:
+            raise RpcRefusal(METHOD_NOT_FOUND, "Method not found")
+        return self.tasks
+
+    def _notify_status(self, task: ReceiverTask) -> None:
+        """Tell the server that a task of ours moved; nothing depends on it (R1-70)."""
+        if self.options.send_status_notifications and self._rpc is not None:
+            self._rpc.start_soon(self._rpc.notify, "notifications/tasks/status", task.wire())
 
     # ---- judging
 
@@ -381,6 +499,8 @@ class Connection:
 
 
 def _complaints(method: str, version: str, result: dict[str, Any]) -> list[str]:
+    """Of a long list only the beginning is judged: validation holds the interpreter, 50 us for each faulty item."""
+    result = {key: value[:_JUDGED] if isinstance(value, list) else value for key, value in result.items()}
     try:
         methods.validate_server_result(method, version, result)
     except (KeyError, ValueError) as fault:

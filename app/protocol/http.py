@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from urllib.parse import urljoin
 
@@ -351,7 +351,8 @@ class _HttpLink:
         return headers + list(self._target.headers.items())
 
     def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], seq: int | None = None) -> Exchange:
-        exchange = Exchange(method, masked_url(url), time.time(), masked(headers, self._target.secret))
+        shown = masked(headers, self._target.secret)
+        exchange = Exchange(method, masked_url(url), time.time(), shown, started=time.monotonic())
         if seq is not None:
             self._host.exchanged(seq, exchange)
         return exchange
@@ -359,7 +360,7 @@ class _HttpLink:
     def _answered(self, exchange: Exchange, answer: Answer) -> None:
         exchange.status = answer.status
         exchange.response_headers = masked(answer.headers, self._target.secret)
-        exchange.answered_ms = (time.time() - exchange.at) * 1000
+        exchange.answered_ms = (time.monotonic() - exchange.started) * 1000
 
     async def _events(self, answer: Answer) -> AsyncIterator[SseEvent | Oversized]:
         parser = SseParser(self._limits.message_bytes)
@@ -372,12 +373,24 @@ class _HttpLink:
     async def _failed(self, about: Outbound, exchange: Exchange, trouble: Trouble) -> None:
         """One POST got nowhere: its request fails, or a remark stands beside the frame."""
         exchange.error = exchange.error or trouble.message
-        if about.settled:
-            raise LinkError(trouble)
+        if about.delivery is not None:
+            about.delivery.failed(trouble)
         if about.kind == "request":
             await self._tell(Failed(about.rpc_id, trouble))
         else:
             await self._tell(Remarked(about.seq, Finding("R5-41", "note", trouble.message, trouble.advice)))
+
+
+@contextmanager
+def _delivering(about: Outbound) -> Iterator[None]:
+    """Whatever happens to a POST, whoever waits for its delivery hears of it."""
+    try:
+        yield
+        if about.delivery is not None:
+            about.delivery.taken()
+    finally:
+        if about.delivery is not None:
+            about.delivery.failed(Trouble("lost", "The connection ended before this was delivered.", "Connect again."))
 
 
 # --------------------------------------------------------------------------------------------- streamable HTTP
@@ -403,16 +416,13 @@ class StreamableLink(_HttpLink):
         scope = anyio.CancelScope()
         if about.kind == "request":
             self._waiting[about.rpc_id] = scope
-        if about.settled:
-            await self._post(raw, about, scope)
-        else:
-            self._group.start_soon(self._post, raw, about, scope)
-        if about.method == "notifications/initialized":
-            self._group.start_soon(self._listen)
+        self._group.start_soon(self._post, raw, about, scope)
 
     async def _post(self, raw: bytes, about: Outbound, scope: anyio.CancelScope) -> None:
-        with scope:
+        with scope, _delivering(about):
             resume = await self._posted(raw, about)
+            if about.method == "notifications/initialized" and self._group is not None:
+                self._group.start_soon(self._listen)
             if resume is not None:
                 await self._resume(about, resume)
 
@@ -658,12 +668,13 @@ class SseLink(_HttpLink):
         await self._known.wait()
         if self._endpoint is None or self._trouble is not None:
             raise LinkError(await self.ended())
-        if about.settled:
-            await self._post(raw, about, self._endpoint)
-        else:
-            self._group.start_soon(self._post, raw, about, self._endpoint)
+        self._group.start_soon(self._post, raw, about, self._endpoint)
 
     async def _post(self, raw: bytes, about: Outbound, url: str) -> None:
+        with _delivering(about):
+            await self._posted(raw, about, url)
+
+    async def _posted(self, raw: bytes, about: Outbound, url: str) -> None:
         headers = self._headers("application/json", ("content-type", "application/json"))
         exchange = self._exchange("POST", url, headers, about.seq)
         try:

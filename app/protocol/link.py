@@ -6,7 +6,7 @@ says what failed where: one request, or the whole channel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import anyio
@@ -75,6 +75,30 @@ class Barrier:
 Inbound = bytes | Frame | Oversized | Failed | Remarked | Barrier
 
 
+@dataclass(slots=True)
+class Delivery:
+    """Whether the server has taken a frame. One word is said, the first one counts."""
+
+    trouble: Trouble | None = None
+    over: anyio.Event = field(default_factory=anyio.Event)
+
+    def taken(self) -> None:
+        """The server has it."""
+        self.over.set()
+
+    def failed(self, trouble: Trouble) -> None:
+        """It did not get there."""
+        if not self.over.is_set():
+            self.trouble = trouble
+            self.over.set()
+
+    async def wait(self) -> None:
+        """Until one or the other is known; LinkError when it did not get there."""
+        await self.over.wait()
+        if self.trouble is not None:
+            raise LinkError(self.trouble)
+
+
 @dataclass(slots=True, frozen=True)
 class Outbound:
     """What a link should know of a frame it sends."""
@@ -84,8 +108,8 @@ class Outbound:
     """Of its message in the log."""
     rpc_id: RpcId = None
     method: str | None = None
-    settled: bool = False
-    """Wait until the server has taken it; raises LinkError when it does not."""
+    delivery: Delivery | None = None
+    """Where to say what became of it, when somebody wants to know."""
 
 
 class Link(Protocol):

@@ -220,6 +220,12 @@ class ReceiverTasks:
         self._ended(task, "cancelled", "")
         return task
 
+    def forget(self, task: ReceiverTask) -> None:
+        """A task that could not be put before anybody: nothing of it is kept (R1-16)."""
+        self._tasks.pop(task.task_id, None)
+        task.gone = "lost"
+        task.settled.set()
+
     # ---- settling
 
     def settle(self, task: ReceiverTask, answer: Answer) -> bool:

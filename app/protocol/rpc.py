@@ -12,9 +12,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, NoReturn, Protocol
 
 import anyio
@@ -26,11 +27,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 
 from app.core import checks
+from app.core.asks import RpcRefusal
 from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async
 from app.core.log import rpc_id_of
-from app.core.model import Direction, Exchange, Finding, Message, RpcId, Trouble
+from app.core.model import Direction, Exchange, Finding, Gone, Message, RpcId, Trouble
 from app.protocol.link import (
     Barrier,
+    Delivery,
     Failed,
     Frame,
     Inbound,
@@ -43,7 +46,6 @@ from app.protocol.link import (
 )
 from app.settings import Limits
 
-METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 _FATES = 2_000
 _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
@@ -124,8 +126,38 @@ class RawReply(Exception):
 
 outgoing: ContextVar[Outgoing | None] = ContextVar("outgoing", default=None)
 
-Answer = Callable[[str, dict[str, Any], Message], Awaitable[dict[str, Any]]]
-"""Answers one request of the server; raises MCPError to answer an error."""
+
+async def _nobody(_: dict[str, Any]) -> None:
+    raise Gone("Nobody waits for this.")
+
+
+@dataclass(slots=True)
+class Incoming:
+    """One request of the server, while it is being answered."""
+
+    method: str
+    params: dict[str, Any]
+    message: Message
+    via: RpcId = None
+    """The id of our request whose HTTP answer carried it, when one did."""
+    withdrawn: bool = False
+    """The server took it back, so it gets no answer (R5-24)."""
+    reason: str = ""
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    respond: Callable[[dict[str, Any]], Awaitable[None]] = _nobody
+    """Sends `{"result": …}` or `{"error": …}` by hand; returns once it has left, raises Gone when it cannot."""
+
+
+@dataclass(slots=True, frozen=True)
+class Answered:
+    """A result, and who wants to know what became of it: None once it has left, or why it has not."""
+
+    result: dict[str, Any]
+    sent: Callable[[Trouble | None], None]
+
+
+Answer = Callable[[Incoming], Awaitable[dict[str, Any] | Answered | None]]
+"""Answers one request of the server; raises RpcRefusal to answer an error; None when that was done by hand."""
 Notified = Callable[[str, dict[str, Any], Message], None]
 """Told of each notification, in the order of the wire."""
 
@@ -140,8 +172,7 @@ class Rpc(Dispatcher[TransportContext]):
         self._pending: dict[tuple[str, str], Pending] = {}
         self._tokens: dict[tuple[str, str], Pending] = {}
         self._fates: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._answering: dict[tuple[str, str], anyio.CancelScope] = {}
-        self._withdrawn: set[int] = set()
+        self._answering: dict[tuple[str, str], Incoming] = {}
         self._unsent = 0
         self._unread = False
         """We waited for the server to read our answers, and it did not."""
@@ -256,11 +287,19 @@ class Rpc(Dispatcher[TransportContext]):
             kind: Literal["request", "notification", "reply"] = "reply"
             if method is not None:
                 kind = "request" if "id" in message else "notification"
-            await self._link.send(raw, Outbound(kind, seq, message.get("id"), method, settled))
+            delivery = Delivery() if settled else None
+            await self._link.send(raw, Outbound(kind, seq, message.get("id"), method, delivery))
+        if delivery is not None:
+            await delivery.wait()
         return seq
 
     def _gone(self) -> Trouble:
         return self.trouble or Trouble("lost", "The connection is closed.", "Connect again.")
+
+    def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
+        """Run something as long as this conversation lasts; nothing when it is over."""
+        if self._group is not None and not self.closed.is_set():
+            self._group.start_soon(function, *arguments)
 
     # ---- receiving
 
@@ -313,8 +352,8 @@ class Rpc(Dispatcher[TransportContext]):
         match item:
             case bytes():
                 await self._read(item, None, intercept)
-            case Frame(raw, _, exchange):
-                await self._read(raw, exchange, intercept)
+            case Frame(raw, via, exchange):
+                await self._read(raw, exchange, intercept, via)
             case Oversized():
                 self._refuse(item)
             case Failed(rpc_id, trouble):
@@ -327,7 +366,9 @@ class Rpc(Dispatcher[TransportContext]):
             case Barrier(reached):
                 reached.set()
 
-    async def _read(self, raw: bytes, exchange: Exchange | None, intercept: OnNotifyIntercept | None) -> None:
+    async def _read(
+        self, raw: bytes, exchange: Exchange | None, intercept: OnNotifyIntercept | None, via: RpcId = None
+    ) -> None:
         if not raw.strip():
             message = self._recorder.frame("in", raw, Parsed(problem="An empty line."), exchange=exchange)
             self._recorder.finding(message.seq, checks.blank_line())
@@ -337,17 +378,17 @@ class Rpc(Dispatcher[TransportContext]):
             if self.version == "2025-03-26":
                 split = members(raw) if len(raw) <= THREAD_ABOVE else await anyio.to_thread.run_sync(members, raw)
                 for number, member in enumerate(split, 1):
-                    await self._act(member, await parse_async(member), exchange, intercept)
+                    await self._act(member, await parse_async(member), exchange, intercept, via)
                     if number % _AT_ONCE == 0:
                         await anyio.lowlevel.checkpoint()
                 return
             message = self._recorder.frame("in", raw, parsed, exchange=exchange)
             self._recorder.finding(message.seq, checks.batch(self.version))
             return
-        await self._act(raw, parsed, exchange, intercept)
+        await self._act(raw, parsed, exchange, intercept, via)
 
     async def _act(
-        self, raw: bytes, parsed: Parsed, exchange: Exchange | None, intercept: OnNotifyIntercept | None
+        self, raw: bytes, parsed: Parsed, exchange: Exchange | None, intercept: OnNotifyIntercept | None, via: RpcId
     ) -> None:
         message = self._recorder.frame("in", raw, parsed, exchange=exchange)
         for finding in checks.frame(parsed, "in"):
@@ -359,7 +400,7 @@ class Rpc(Dispatcher[TransportContext]):
                 # Its caller hears of it before the next frame is read: what follows a reply is after it.
                 await anyio.lowlevel.checkpoint()
             case "request":
-                await self._serve(message, value)
+                await self._serve(message, value, via)
             case "notification":
                 params = value.get("params")
                 self._hear(message, value["method"], params if isinstance(params, dict) else {}, intercept)
@@ -389,10 +430,11 @@ class Rpc(Dispatcher[TransportContext]):
         if method == "notifications/progress":
             self._progress(message, params)
         elif method == "notifications/cancelled":
-            scope = self._answering.get(_key(params.get("requestId")))
-            if scope is not None:
-                self._withdrawn.add(id(scope))
-                scope.cancel()
+            request = self._answering.get(_key(params.get("requestId")))
+            if request is not None:
+                reason = params.get("reason")
+                request.withdrawn, request.reason = True, reason if isinstance(reason, str) else ""
+                request.scope.cancel()
         run_notify_intercept(intercept, method, params)
         self._notified(method, params, message)
 
@@ -412,7 +454,7 @@ class Rpc(Dispatcher[TransportContext]):
 
     # ---- answering
 
-    async def _serve(self, message: Message, value: dict[str, Any]) -> None:
+    async def _serve(self, message: Message, value: dict[str, Any], via: RpcId) -> None:
         if self._group is None or not await self._room():
             self._recorder.finding(message.seq, checks.not_answered())
             return
@@ -423,9 +465,11 @@ class Rpc(Dispatcher[TransportContext]):
             error = {"code": INTERNAL_ERROR, "message": "Too many requests are open; answer or withdraw some first."}
             self._group.start_soon(self._send_reply, {"id": rpc_id_of(value), "error": error})
             return
-        scope = anyio.CancelScope()
-        self._answering[key] = scope
-        self._group.start_soon(self._serve_one, message, value, key, scope)
+        params = value.get("params")
+        request = Incoming(value["method"], params if isinstance(params, dict) else {}, message, via)
+        request.respond = partial(self._respond, request, value.get("id"))
+        self._answering[key] = request
+        self._group.start_soon(self._serve_one, request, value.get("id"), key)
 
     async def _room(self) -> bool:
         """Whether another answer may be written. Answers that the server does not read are bounded, like all else."""
@@ -438,39 +482,47 @@ class Rpc(Dispatcher[TransportContext]):
             self._unread = self._unsent >= most
         return self._unsent < most
 
-    async def _serve_one(
-        self, message: Message, value: dict[str, Any], key: tuple[str, str], scope: anyio.CancelScope
-    ) -> None:
+    async def _serve_one(self, request: Incoming, rpc_id: Any, key: tuple[str, str]) -> None:
         """Answer one request of the server. A request that the server withdrew gets no answer (R5-24)."""
-        params = value.get("params")
         reply: dict[str, Any] | None = None
-        with scope:
+        told: Callable[[Trouble | None], None] | None = None
+        with request.scope:
             try:
-                result = await self._answer(value["method"], params if isinstance(params, dict) else {}, message)
-                reply = {"id": value.get("id"), "result": result}
-            except MCPError as refusal:
-                error: dict[str, Any] = {"code": refusal.error.code, "message": refusal.error.message}
-                if refusal.error.data is not None:
-                    error["data"] = refusal.error.data
-                reply = {"id": value.get("id"), "error": error}
+                answer = await self._answer(request)
+                if isinstance(answer, Answered):
+                    told = answer.sent
+                    reply = {"id": rpc_id, "result": answer.result}
+                elif answer is not None:
+                    reply = {"id": rpc_id, "result": answer}
+            except RpcRefusal as refusal:
+                reply = {"id": rpc_id, "error": refusal.wire()}
             finally:
-                if self._answering.get(key) is scope:
+                if self._answering.get(key) is request:
                     del self._answering[key]
-        withdrawn = id(scope) in self._withdrawn
-        self._withdrawn.discard(id(scope))
-        if reply is not None and not withdrawn:
-            await self._send_reply(reply)
+        if reply is not None and not request.withdrawn:
+            await self._send_reply(reply, told)
 
-    async def _send_reply(self, reply: dict[str, Any]) -> None:
-        self._unsent += 1
+    async def _respond(self, request: Incoming, rpc_id: Any, payload: dict[str, Any]) -> None:
+        if request.withdrawn:
+            raise Gone("The server took this back. Nothing was sent.")
         try:
-            await self._write({"jsonrpc": "2.0", **reply})
-        except LinkError:
-            return
+            await self._write({"jsonrpc": "2.0", "id": rpc_id, **payload}, settled=True)
+        except LinkError as fault:
+            raise Gone(f"The answer could not be sent: {fault.message}") from None
+
+    async def _send_reply(self, reply: dict[str, Any], told: Callable[[Trouble | None], None] | None = None) -> None:
+        self._unsent += 1
+        trouble: Trouble | None = None
+        try:
+            await self._write({"jsonrpc": "2.0", **reply}, settled=told is not None)
+        except LinkError as fault:
+            trouble = fault.trouble
         finally:
             self._unsent -= 1
             self._unread = False
             self._left.set()
+        if told is not None:
+            told(trouble)
 
     def _remember(self, key: tuple[str, str], fate: str) -> None:
         self._fates[key] = fate

@@ -150,6 +150,8 @@ class StdioLink:
             await self._stdin.send(raw + b"\n")
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise LinkError(Trouble("lost", "The server no longer reads its input.")) from None
+        if about.delivery is not None:
+            about.delivery.taken()
 
     def agreed(self, version: str) -> None:
         """The revision changes nothing for a pipe."""

@@ -18,9 +18,9 @@ from app.core.model import DemoTarget, Gone, Options, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry
 from app.web import bodies, views
 from app.web.answers import in_json, show
-from app.web.auth import LOCAL
 from app.web.bodies import Body, FormErrors
 from app.web.consent import AnyTarget
+from app.web.identity import LOCAL
 from app.web.problems import Denied, invalid, unknown, wants_json
 
 spawns = logging.getLogger("parley.spawn")

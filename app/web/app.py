@@ -1,7 +1,7 @@
 """The table of contents: every route with who may reach it, the order of the guards, the life of the process.
 
-The port opens before the pages are loaded: templates and their engine take longer to import than all that listens.
-They follow at once in a thread, and a request that comes earlier waits for them; then follows the MCP SDK.
+The port opens first: sessions, templates and what they need take longer to import than all that listens. They follow
+at once in a thread, a request that comes earlier waits for them, and after them comes the MCP SDK.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.sessions import SessionRegistry
 from app.settings import Settings
 from app.web import public
 from app.web.auth import Door
-from app.web.consent import Proposals
 from app.web.guard import Access, Armour, BodyLimit, Doorway, HostCheck, IdentityCheck, OriginCheck, loopback_names
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -38,7 +36,7 @@ class _Later:
 
     def __getattr__(self, name: str) -> Handler:
         async def handler(request: Request) -> Response:
-            await request.app.state.pages_loaded.wait()
+            await request.app.state.loaded.wait()
             real: Handler = getattr(import_module(self._module), name)
             return await real(request)
 
@@ -47,9 +45,10 @@ class _Later:
 
 
 if TYPE_CHECKING:
-    from app.web import actions, pages
+    from app.sessions import SessionRegistry
+    from app.web import actions, asks, pages
 else:
-    actions, pages = _Later("app.web.actions"), _Later("app.web.pages")
+    actions, asks, pages = _Later("app.web.actions"), _Later("app.web.asks"), _Later("app.web.pages")
 
 PUBLIC, IDENTITY, SESSION = Access.PUBLIC, Access.IDENTITY, Access.SESSION
 
@@ -83,7 +82,13 @@ def routes() -> list[Doorway]:
         Doorway("/s/{sid}/calls", actions.start_call, access=SESSION, method=post),
         Doorway("/s/{sid}/calls/{cid}", pages.call, access=SESSION, method=get),
         Doorway("/s/{sid}/calls/{cid}/cancel", actions.cancel_call, access=SESSION, method=post),
-        Doorway("/s/{sid}/inbox", pages.inbox, access=SESSION, method=get),
+        Doorway("/s/{sid}/inbox", asks.inbox, access=SESSION, method=get),
+        Doorway("/s/{sid}/inbox/clear", asks.clear, access=SESSION, method=post),
+        Doorway("/s/{sid}/asks/{aid}", asks.ask, access=SESSION, method=get),
+        Doorway("/s/{sid}/asks/{aid}/answer", asks.answer, access=SESSION, method=post),
+        Doorway("/s/{sid}/asks/{aid}/form", asks.form, access=SESSION, method=post),
+        Doorway("/s/{sid}/tasks", asks.tasks, access=SESSION, method=get),
+        Doorway("/s/{sid}/tasks/{tid}", asks.task, access=SESSION, method=get),
         Doorway("/s/{sid}/log", pages.log, access=SESSION, method=get),
         Doorway("/s/{sid}/log/{seq}", pages.message, access=SESSION, method=get),
         Doorway("/s/{sid}/stderr", pages.stderr, access=SESSION, method=get),
@@ -116,39 +121,51 @@ def create_app(
     app.router.redirect_slashes = False
     app.state.settings = settings
     app.state.door = door
-    app.state.registry = SessionRegistry(settings) if registry is None else registry
-    app.state.proposals = Proposals()
-    app.state.pages_loaded = anyio.Event()
+    app.state.registry = registry
+    app.state.loaded = anyio.Event()
+    app.state.ended = anyio.Event()
     return app
 
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
-    async with app.state.registry, anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         tasks.start_soon(app.state.door.keep_fresh)
-        tasks.start_soon(_load_pages, app)
+        tasks.start_soon(_live, app)
         yield
-        say_goodbye(app)
-        await app.state.registry.close_all()
+        await end_everything(app)
+        app.state.ended.set()
+        await app.state.loaded.wait()
         tasks.cancel_scope.cancel()
 
 
-def say_goodbye(app: Starlette) -> None:
-    """Tell every stream that the process stops, so that nobody waits for it to end by itself."""
-    if app.state.pages_loaded.is_set():
-        app.state.streams.shutdown()
-
-
-async def _load_pages(app: Starlette) -> None:
-    """Import what shows pages, in a thread, and then let the waiting requests through."""
+async def _live(app: Starlette) -> None:
+    """Load what the port did not wait for, let the waiting requests through, and keep the sessions until the end."""
 
     def load() -> None:
-        for module in ("app.web.actions", "app.web.pages", "app.web.stream"):
+        for module in ("app.web.consent", "app.web.actions", "app.web.pages", "app.web.stream"):
             import_module(module)
 
     await anyio.to_thread.run_sync(load)
-    app.state.streams = import_module("app.web.stream").StreamHub(app.state.settings.limits)
-    app.state.pages_loaded.set()
+    # sse-starlette would cut every stream off as soon as a signal comes. We end them ourselves, with a last word.
+    import_module("sse_starlette.sse").AppStatus.disable_automatic_graceful_drain()
+    from app.sessions import SessionRegistry
+    from app.web.consent import Proposals
+    from app.web.stream import StreamHub
+
+    state = app.state
+    registry = SessionRegistry(state.settings) if state.registry is None else state.registry
+    async with registry:
+        state.registry, state.streams, state.proposals = registry, StreamHub(state.settings.limits), Proposals()
+        state.loaded.set()
+        await state.ended.wait()
+
+
+async def end_everything(app: Starlette) -> None:
+    """Tell every stream that the process stops, so that nobody waits for it to end by itself; end every child."""
+    if app.state.loaded.is_set():
+        app.state.streams.shutdown()
+        await app.state.registry.close_all()
 
 
 async def _pass_on(request: Request, fault: Exception) -> Response:

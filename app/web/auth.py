@@ -16,18 +16,17 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import anyio
 from starlette.datastructures import Headers
 from starlette.responses import Response
 
-from app.sessions import Identity
 from app.settings import Settings
 from app.web.problems import Denied
 
-LOCAL = Identity(id="local", name="you", kind="person")
-"""Local mode has one identity: every browser that came in by a launch code, and every script, is the same person."""
-SCRIPT = Identity(id="local", name="a script", kind="script")
+if TYPE_CHECKING:
+    from app.sessions import Identity
 
 _BROWSERS = 200
 """Cookies remembered; the one that was used least recently is forgotten first."""
@@ -73,6 +72,8 @@ class Door:
         if not _same(_digest(code), _digest(self.code)):
             raise self._failed("That launch code is not valid: each works once, and for ten minutes. "
                                "The terminal that runs Parley shows a fresh address.")  # fmt: skip
+        from app.web.identity import LOCAL
+
         cookie = self.admit(LOCAL)
         self._renew()
         return cookie
@@ -134,6 +135,8 @@ class Door:
         sent = headers.getlist("authorization")
         token = sent[0][7:].strip() if len(sent) == 1 else ""
         if self._token is not None and _same(_digest(token), self._token):
+            from app.web.identity import SCRIPT
+
             return Visitor(SCRIPT, browser=None)
         why = "That token is not the one Parley was started with."
         if self._token is None:

@@ -106,21 +106,38 @@ class Body:
 
 async def read(request: Request) -> Body:
     """The body of a request, by its content type."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "multipart/form-data":
-        return Body(await _multipart(request), is_form=True)
+    if is_form(request):
+        return Body(_by_name(await pairs(request)), is_form=True)
     raw = await request.body()
-    if not raw and (is_json(request) or not kind):
+    if not raw:
         return Body({}, is_form=False)
-    if is_json(request):
-        data = await _off_the_loop(raw, strict_json)
-        if not isinstance(data, dict):
-            raise Denied(400, "malformed", "The body must be a JSON object.")
-        return Body(data, is_form=False)
-    if kind != "application/x-www-form-urlencoded":
-        raise Denied(415, "media-type", "Send a form, or JSON with content-type application/json.")
+    data = await _off_the_loop(raw, strict_json)
+    if not isinstance(data, dict):
+        raise Denied(400, "malformed", "The body must be a JSON object.")
+    return Body(data, is_form=False)
+
+
+def is_form(request: Request) -> bool:
+    """Whether a form was posted rather than JSON; neither is Denied."""
+    kind = _media_type(request)
+    if kind in {"multipart/form-data", "application/x-www-form-urlencoded"}:
+        return True
+    if not kind or is_json(request):
+        return False
+    raise Denied(415, "media-type", "Send a form, or JSON with content-type application/json.")
+
+
+async def pairs(request: Request) -> list[tuple[str, str]]:
+    """The fields of a form as they were sent: in order, names more than once."""
+    if _media_type(request) == "multipart/form-data":
+        return await _multipart(request)
     most = request.app.state.settings.limits.form_fields
-    return Body(await _off_the_loop(raw, lambda raw: _urlencoded(raw, most)), is_form=True)
+    found: list[tuple[str, str]] = await _off_the_loop(await request.body(), lambda raw: _urlencoded(raw, most))
+    return found
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def _off_the_loop(raw: bytes, reader: Callable[[bytes], Any]) -> Any:
@@ -188,17 +205,16 @@ def _deeper_than(value: Any, levels: int) -> bool:
 # ------------------------------------------------------------------------------------------------------------ forms
 
 
-def _urlencoded(raw: bytes, most: int) -> dict[str, Any]:
+def _urlencoded(raw: bytes, most: int) -> list[tuple[str, str]]:
     try:
-        pairs = parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=most, errors="strict")
+        return parse_qsl(raw.decode(), keep_blank_values=True, max_num_fields=most, errors="strict")
     except UnicodeDecodeError:
         raise Denied(400, "malformed", "The form is not UTF-8.") from None
     except ValueError:
         raise Denied(413, "too-large", f"The form has more than {most:,} fields.") from None
-    return _by_name(pairs)
 
 
-async def _multipart(request: Request) -> dict[str, Any]:
+async def _multipart(request: Request) -> list[tuple[str, str]]:
     limits = request.app.state.settings.limits
     async with request.form(
         max_files=limits.form_files, max_fields=limits.form_fields, max_part_size=limits.message_bytes
@@ -206,7 +222,7 @@ async def _multipart(request: Request) -> dict[str, Any]:
         fields = form.multi_items()
         if any(isinstance(value, UploadFile) for _, value in fields):
             raise Denied(400, "malformed", "No file is expected here.")
-        return _by_name([(name, value) for name, value in fields if isinstance(value, str)])
+        return [(name, value) for name, value in fields if isinstance(value, str)]
 
 
 def _by_name(pairs: list[tuple[str, str]]) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def put_on(headers: MutableHeaders) -> None:
 async def refuse(scope: Scope, receive: Receive, send: Send, fault: Exception) -> None:
     """Answer a request that goes no further."""
     try:
-        await scope["app"].state.pages_loaded.wait()
+        await scope["app"].state.loaded.wait()
         from app.web.answers import answer
 
         response = await answer(Request(scope, receive), fault)
@@ -202,18 +202,19 @@ class IdentityCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             try:
-                self._admit(scope)
+                await self._admit(scope)
             except Denied as denied:
                 await refuse(scope, receive, send, denied)
                 return
         await self.app(scope, receive, send)
 
-    def _admit(self, scope: Scope) -> None:
+    async def _admit(self, scope: Scope) -> None:
         route, params = _find(scope["app"].routes, scope)
         access = getattr(route, "access", None)
         state = scope.setdefault("state", {})
         if access is Access.PUBLIC:
             return
+        await scope["app"].state.loaded.wait()
         headers = Headers(scope=scope)
         visitor = self.door.recognise(headers)
         state["identity"], state["browser"] = visitor.identity, visitor.browser

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-import anyio
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from app.sessions import Session
 from app.web import stream, views
-from app.web.answers import in_json, show
+from app.web.answers import show
 from app.web.problems import invalid, unknown
 
 
@@ -25,7 +24,7 @@ async def about(request: Request) -> Response:
 
 async def overview(request: Request) -> Response:
     session: Session = request.state.session
-    if seconds := _wait(request):
+    if seconds := waiting_seconds(request):
         await session.wait_connection(seconds)
     return await show(request, views.overview(session))
 
@@ -59,20 +58,9 @@ async def call(request: Request) -> Response:
     found = session.calls.get(request.path_params["cid"])
     if found is None:
         raise unknown("There is no such call. The oldest ones are forgotten first.")
-    if seconds := _wait(request):
+    if seconds := waiting_seconds(request):
         await session.wait_call(found, seconds)
     return await show(request, await views.call(session, found, full="full" in request.query_params))
-
-
-async def inbox(request: Request) -> Response:
-    """What waits for an answer. The asks themselves come with the inbox; their number is already here."""
-    session: Session = request.state.session
-    with anyio.move_on_after(_wait(request)):
-        while not session.open_asks and not session.closed:
-            await session.events.wait(session.events.seq)
-    if "count" in request.query_params:
-        return PlainTextResponse(str(session.open_asks))
-    return in_json({"open": [], "settled": []})
 
 
 async def log(request: Request) -> Response:
@@ -103,7 +91,7 @@ async def events(request: Request) -> Response:
 # ------------------------------------------------------------------------------------------------------------ query
 
 
-def _wait(request: Request) -> float:
+def waiting_seconds(request: Request) -> float:
     """How long the asker lets us wait, within the limit; 0 when not said."""
     text = request.query_params.get("wait", "0")
     try:

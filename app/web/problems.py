@@ -14,8 +14,6 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
-from app.core.model import Gone, ParleyError, Refused
-
 Fields = dict[str, list[str]]
 """What is wrong where: JSON pointer into the body (`/target/command`) to sentences."""
 
@@ -68,6 +66,8 @@ def is_json(request: Request) -> bool:
 
 def understood(fault: Exception) -> Denied | None:
     """A failure that we expect, as an answer; None is a fault of our own."""
+    from app.core.model import Gone, ParleyError, Refused
+
     match fault:
         case Denied():
             return fault

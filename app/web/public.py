@@ -23,6 +23,7 @@ async def login(request: Request) -> Response:
         return Response()  # somebody looks before they go: that must not use up the code
     if door.by_cookie(request.headers) is not None:
         return _onward(request, goal)  # the address once more, or fetched ahead of the click: they are in already
+    await request.app.state.loaded.wait()
     cookie = door.login(request.query_params.get("code", ""))
     response = _onward(request, goal)
     door.give(response, cookie)
@@ -38,7 +39,9 @@ def _onward(request: Request, goal: str) -> Response:
 
 
 async def healthz(request: Request) -> Response:
-    return JSONResponse({"ready": request.app.state.registry.ready})
+    """Answers as soon as the port is open; `ready` says that connections can be made."""
+    state = request.app.state
+    return JSONResponse({"ready": state.loaded.is_set() and state.registry.ready})
 
 
 async def static(request: Request) -> Response:

@@ -10,6 +10,7 @@ import errno
 import logging
 import os
 import re
+import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -23,7 +24,7 @@ from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.settings import Settings
-from app.web.app import say_goodbye
+from app.web.app import end_everything
 from app.web.guard import SECURITY_HEADERS, is_loopback
 
 _CHILDREN_SECONDS = 4.0
@@ -95,6 +96,7 @@ class Server(uvicorn.Server):
     def __init__(self, app: Starlette, settings: Settings, listening: Callable[[], Awaitable[None]]) -> None:
         self._app = app
         self._listening = listening
+        self._children: list[int] = []
         self.broken = False
         super().__init__(
             uvicorn.Config(
@@ -131,15 +133,22 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
-        say_goodbye(self._app)
         with anyio.move_on_after(_CHILDREN_SECONDS):
-            await self._app.state.registry.close_all()
+            await end_everything(self._app)
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:
-            self._app.state.registry.kill_all()
+            # Each child leads a process group of its own. Nobody waits any more, so nothing is asked for politely.
+            for pid in self._children:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(pid, signal.SIGKILL)
             os._exit(1)
+        if self._app.state.loaded.is_set():
+            from app.web.identity import LOCAL
+
+            sessions = self._app.state.registry.of(LOCAL)
+            self._children = [session.info.pid for session in sessions if session.info.pid is not None]
         self.should_exit = True
 
 

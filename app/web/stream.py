@@ -24,7 +24,7 @@ from app.core.events import Event, EventKind
 from app.core.model import Call, Message, wire_time
 from app.sessions import Session
 from app.settings import Limits
-from app.web import views
+from app.web import ask_views, views
 from app.web.problems import Denied
 from app.web.render import esc, log_row
 
@@ -155,6 +155,7 @@ class Tab:
         values = {"shell": shell}
         parts = [*self._new_numbers(), *self._surroundings(shell), partial("#rail-tools", _part("rail_tools", values))]
         parts += [partial("#log", str(shell.rows), "innerHTML"), partial("#earlier", _part("earlier_button", values))]
+        parts += self._inbox()
         parts += self._page_whole()
         return Patch("".join(parts), newest)
 
@@ -184,10 +185,10 @@ class Tab:
             parts.append(partial("#roots", _part("roots", {"roots": self.session.roots})))
         if "stderr.written" in kinds and self.page == "stderr":
             parts.append(self._stderr())
-        calls = self._calls(events)
-        if calls is None:
+        calls, asks = self._calls(events), self._asks(events)
+        if calls is None or asks is None:
             return None
-        return parts + calls
+        return parts + asks + calls
 
     def _new_numbers(self) -> list[str]:
         now = views.counts(self.session)
@@ -203,7 +204,9 @@ class Tab:
         many = self._limits.page_rows
         messages: list[Message] | None = None if rows else []
         key = self.of if self.page == "tool" else None
-        return views.shell(self.session, self.page, "", of=self.of, tool_key=key, messages=messages, rows=many)
+        return views.shell(
+            self.session, self.page, "", of=self.of, tool_key=key, messages=messages, rows=many, inbox=False
+        )
 
     def _surroundings(self, shell: views.Shell) -> list[str]:
         values = {"shell": shell}
@@ -229,6 +232,53 @@ class Tab:
             self._connection_state = state
             parts.append(_announce(f"{shell.label}: {views.STATE_WORDS[state]}"))
         return parts
+
+    # ---- asks and tasks
+
+    def _asks(self, events: list[Event]) -> list[str] | None:
+        """Asks that came or were settled. A card that is open is never replaced: somebody may be typing in it."""
+        touched: dict[str, str] = {}
+        tasks: set[str] = set()
+        for event in events:
+            if event.kind in {"ask.added", "ask.changed", "ask.settled", "ask.withdrawn"}:
+                touched[event.subject] = "added" if touched.get(event.subject) == "added" else event.kind[4:]
+            elif event.kind == "task.changed":
+                tasks.add(event.subject)
+        if len(touched) > PARTS_PER_PATCH:
+            return None
+        parts = [part for aid, how in touched.items() for part in self._ask(aid, how)]
+        if touched:
+            parts.append(partial("#waiting", _part("waiting", {"shell": self._shell()})))
+            if "added" in touched.values():
+                parts.append(_announce(f"The server asks something, {ask_views.summary(self.session)}"))
+        if tasks and self.page == "tasks":
+            parts.append(partial("#tasks", _part("tasks", {"tasks": self._task_cards()})))
+        if self.page == "task" and self.of in tasks and self.of in self.session.asking.tasks:
+            card = ask_views.task_card(self.session, self.session.asking.tasks[self.of])
+            parts.append(partial(f"#task-{self.of}", _part("task", {"task": card})))
+        return parts
+
+    def _ask(self, aid: str, how: str) -> list[str]:
+        ask = self.session.inbox.asks.get(aid)
+        if ask is None:
+            return []
+        if how == "added" and ask.state == "open":
+            # Deleted first: a tab that comes back may hear of the same ask twice.
+            card = ask_views.ask_card(self.session, ask, folded=self.session.open_asks > ask_views.FOLDED_ABOVE)
+            return [partial(f"#ask-{aid}", "", "delete"), partial("#asks", _part("ask", {"ask": card}), "beforeend")]
+        card = ask_views.ask_card(self.session, ask)
+        return [partial(f"#ask-{aid}-state", _part("ask_state", {"ask": card}), "innerHTML")]
+
+    def _task_cards(self) -> list[ask_views.TaskCard]:
+        known = list(reversed(self.session.asking.tasks.values()))
+        return [ask_views.task_card(self.session, task) for task in known[:200]]
+
+    def _inbox(self) -> list[str]:
+        """The whole column. Cards that are open on the page stay as they are, with what was typed in them."""
+        view = ask_views.inbox_view(self.session)
+        opened = "".join(_part("ask", {"ask": card}) for card in view.open)
+        settled = "".join(_part("ask", {"ask": card}) for card in view.settled)
+        return [partial("#asks", opened, "innerMorph"), partial("#settled", settled, "innerMorph")]
 
     # ---- calls
 
@@ -295,6 +345,11 @@ class Tab:
             return [partial("#tools", _part("tools", {"tools": views.tools_view(session)}))]
         if page == "roots":
             return [partial("#roots", _part("roots", {"roots": session.roots}))]
+        if page == "tasks":
+            return [partial("#tasks", _part("tasks", {"tasks": self._task_cards()}))]
+        if page == "task" and self.of in session.asking.tasks:
+            card = ask_views.task_card(session, session.asking.tasks[self.of])
+            return [partial(f"#task-{self.of}", _part("task", {"task": card}))]
         if page == "stderr":
             self._stderr_mark = None
             return [self._stderr()]

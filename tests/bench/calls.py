@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,6 +31,7 @@ IN_FLIGHT = 20
 BURST = 400
 ROUNDS = 3
 MOST = 1.15
+RAW, OURS, JSON = "raw SDK client", "Parley's connection", "Parley by JSON"
 TEXT = "the quick brown fox"
 ME = Identity("local", "you")
 
@@ -43,7 +45,7 @@ def measure(say: Say) -> Part:
         anyio.run(_both, part, parley.origin, url, say)
     part.notes.append(
         f"{CALLS} calls each, in turns; JSON is two requests a call (POST, then GET ?wait=), the cost of our "
-        "own client included"
+        "own client included; CPU of ours is that of the calling process, the server's not included"
     )
     return part
 
@@ -54,9 +56,9 @@ async def _both(part: Part, origin: str, url: str, say: Say) -> None:
             say(f"{transport}, connecting")
             where = None if transport == "stdio" else url
             ways: dict[str, Echo] = {
-                "raw SDK client": await stack.enter_async_context(_raw(where)),
-                "Parley's connection": await stack.enter_async_context(_connection(where)),
-                "Parley by JSON": await stack.enter_async_context(_json(origin, where)),
+                RAW: await stack.enter_async_context(_raw(where)),
+                OURS: await stack.enter_async_context(_connection(where)),
+                JSON: await stack.enter_async_context(_json(origin, where)),
             }
             await _in_turns(ways, WARM_UP)
             say(f"{transport}, {CALLS} calls each, one at a time")
@@ -130,17 +132,25 @@ def _text(result: Any) -> str:
 # ---- measuring
 
 
-async def _timed(echo: Echo, lane: int = 0) -> float:
-    began = time.perf_counter()
+@dataclass(slots=True, frozen=True)
+class Cost:
+    """What one call took: time, and how much of it this process was busy."""
+
+    seconds: float
+    busy: float
+
+
+async def _timed(echo: Echo, lane: int = 0) -> Cost:
+    began, busy = time.perf_counter(), time.process_time()
     text = await echo(lane)
-    took = time.perf_counter() - began
+    cost = Cost(time.perf_counter() - began, time.process_time() - busy)
     if text != TEXT:
         raise Failed(f"echo answered {text!r}")
-    return took
+    return cost
 
 
-async def _in_turns(ways: dict[str, Echo], calls: int) -> dict[str, list[float]]:
-    names, found = list(ways), {name: list[float]() for name in ways}
+async def _in_turns(ways: dict[str, Echo], calls: int) -> dict[str, list[Cost]]:
+    names, found = list(ways), {name: list[Cost]() for name in ways}
     for number in range(calls):
         for step in range(len(names)):
             name = names[(number + step) % len(names)]
@@ -169,19 +179,23 @@ async def _in_flight(ways: dict[str, Echo]) -> dict[str, list[float]]:
 # ---- rows
 
 
-def _latency_rows(part: Part, transport: str, found: dict[str, list[float]]) -> None:
-    base = p50(found["raw SDK client"])
-    for name, values in found.items():
-        ratio = p50(values) / base
+def _latency_rows(part: Part, transport: str, found: dict[str, list[Cost]]) -> None:
+    seconds = {name: [cost.seconds for cost in costs] for name, costs in found.items()}
+    for name, values in seconds.items():
+        ratio = p50(values) / p50(seconds[RAW])
         what, figures = f"{transport}, {name}", {"p95": ms(p95(values)), "ratio": times(ratio)}
-        if name == "Parley's connection":
+        if name == OURS:
             part.judge(what, ms(p50(values)), f"<= {MOST} × raw", ratio <= MOST, **figures)
         else:
             part.add(what, ms(p50(values)), **figures)
+    busy = {name: [cost.busy for cost in found[name]] for name in (RAW, OURS)}
+    for name, values in busy.items():
+        ratio = p50(values) / p50(busy[RAW])
+        part.add(f"{transport}, of that CPU of ours, {name}", ms(p50(values)), p95=ms(p95(values)), ratio=times(ratio))
 
 
 def _throughput_rows(part: Part, transport: str, found: dict[str, list[float]]) -> None:
-    base = p50(found["raw SDK client"])
+    base = p50(found[RAW])
     for name, values in found.items():
         rate = p50(values)
         part.add(f"{transport}, {IN_FLIGHT} in flight, {name}", f"{rate:.0f} /s", ratio=times(rate / base))

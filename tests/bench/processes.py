@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,16 +14,26 @@ import psutil
 
 from tests.browser.parley import ROOT, TOKEN
 
-PACE = Path(__file__).with_name("servers") / "pace.py"
-PACE_TARGET = {"transport": "stdio", "command": sys.executable, "args": ["-I", "-S", str(PACE)]}
+SERVERS = Path(__file__).with_name("servers")
+PACE_TARGET = {"transport": "stdio", "command": sys.executable, "args": ["-I", "-S", str(SERVERS / "pace.py")]}
 WAIT = 30
 """Seconds after which something here has failed: a guard, far above every figure."""
 
 
-@contextmanager
-def demo_over_http() -> Iterator[str]:
+def demo_over_http() -> AbstractContextManager[str]:
     """The demo server as a process of its own; its address."""
-    command = [sys.executable, "-m", "app.demo.server", "--http", "--port", "0"]
+    return _serving("-m", "app.demo.server", "--http", "--port", "0")
+
+
+def bare_over_http() -> AbstractContextManager[str]:
+    """A server that offers nothing; its address."""
+    return _serving("-I", "-S", str(SERVERS / "bare.py"))
+
+
+@contextmanager
+def _serving(*arguments: str) -> Iterator[str]:
+    """A Python program that prints its address first, ended with the block."""
+    command = [sys.executable, *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None

@@ -149,6 +149,15 @@ async def test_the_logs_of_a_call_are_bounded_and_the_rest_is_counted(session: S
     assert [each.data for each in done.logs] == [7, 8, 9, 10, 11] and done.logs_dropped == 7
 
 
+async def test_large_log_messages_stay_in_the_log_and_not_with_the_call(session: Session):
+    await connected(session, raw_target())
+    done = await call_tool(session, "flood", {"count": 20, "line": LOG % ("info", '"$N' + "x" * 100_000 + '"')})
+    assert len(inbound(session, "notifications/message")) == 20
+    assert (len(done.logs), done.logs_dropped) == (2, 18) and done.logs_bytes < 256 * 1024
+    huge = await call_tool(session, "say", {"lines": [LOG % ("info", '"' + "x" * 300_000 + '"'), DONE]})
+    assert (len(huge.logs), huge.logs_dropped, huge.logs_bytes) == (0, 1, 0)
+
+
 async def test_calls_are_bounded_running_and_remembered(session: Session):
     await connected(session, raw_target())
     held = [session.start_call("x/hold", {}, by=ME) for _ in range(8)]

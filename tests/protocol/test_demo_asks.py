@@ -601,13 +601,22 @@ async def test_the_parade_asks_everything_with_progress(together: bool) -> None:
     assert {("elicitation/create", True, "form"), ("elicitation/create", False, "url")} <= asked
     assert {("sampling/createMessage", True, None), ("sampling/createMessage", False, None)} <= asked
     assert ("roots/list", False, None) in asked
+    links = [params["elicitationId"] for params in script.sent("elicitation/create") if "elicitationId" in params]
+    assert len(set(links)) == 2
+    (completed,) = script.notices("notifications/elicitation/complete")
+    assert completed["elicitationId"] in links
 
 
 async def test_the_parade_leaves_out_what_the_client_does_not_offer() -> None:
     script = Script()
     async with guest(script, {"sampling": {}, "elicitation": {}}, "2025-06-18") as visitor:
         told = await visitor.call("parade")
-    assert [act["title"] for act in told["acts"]] == ["a form", "a caption", "a picture and a sound"]
+    assert [act["title"] for act in told["acts"]] == [
+        "a form",
+        "a caption",
+        "a picture and a sound",
+        "a change of mind",
+    ]
     assert "roots" in told["skipped"]["your roots"] and "2025-11-25" in told["skipped"]["a link"]
 
 
@@ -796,7 +805,7 @@ async def test_the_plain_asks_travel_over_http() -> None:
         completed = anyio.Event()
         await told("sign_in", completes_after=0.01)
         await completed.wait()
-        assert len((await told("parade", together=True))["acts"]) == 5
+        assert len((await told("parade", together=True))["acts"]) == 6
         seen = {one["method"] for one in (await told("what_i_saw"))["seen"]}
         assert {"elicitation/create", "sampling/createMessage", "roots/list"} <= seen
 

@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+import anyio
 import pytest
 
 from app.core.model import Root
 from app.sessions import Session
-from tests.drive import ME, call_tool, connected, findings, flushed, inbound, raws, settled, until
+from tests.drive import HANG, ME, call_tool, connected, findings, flushed, inbound, raws, settled, until
 from tests.drive_http import Peer, everything_web, sdk_web
 
 pytestmark = [pytest.mark.peers, pytest.mark.requirement("R5-41")]
@@ -32,7 +33,14 @@ async def text_of(session: Session, name: str, arguments: dict[str, Any] | None 
     return str((await session.result(done))["content"][0]["text"])
 
 
-async def used(session: Session, *, progress: bool = True, roots: bool = True) -> None:
+async def arrived(session: Session, peer: Peer, what: bytes) -> None:
+    """Until the peer has this in its record; POSTs travel on sockets of their own, so a later one may be there first."""
+    with anyio.fail_after(HANG):
+        while not any(what in each.body for each in peer.requests("POST")):
+            await flushed(session)
+
+
+async def used(session: Session, peer: Peer, *, progress: bool = True, roots: bool = True) -> None:
     """List, echo, structured output, progress, several in flight, roots, cancel."""
     assert {"echo", "add", "count", "roots", "hold"} <= {each["name"] for each in session.tools.items}
     assert await text_of(session, "echo", {"message": "Grüße, 世界 🌊"}) == "Grüße, 世界 🌊"
@@ -52,8 +60,9 @@ async def used(session: Session, *, progress: bool = True, roots: bool = True) -
         assert "file:///srv/data" in await text_of(session, "roots")
     held = session.start_call("tools/call", {"name": "hold", "arguments": {}}, by=ME)
     await until(session, lambda: held.legs)
+    await arrived(session, peer, b'"hold"')
     session.cancel_call(held.id)
-    await flushed(session)
+    await arrived(session, peer, b'"requestId":%d' % held.legs[0].rpc_id)
     assert held.state == "cancelled"
 
 
@@ -79,7 +88,7 @@ async def test_streamable_http_with_sessions(session: Session, tmp_path: Path, n
         await connected(session, peer.target())
         assert session.info.protocol_version == "2025-11-25" and session.info.transport == "http"
         await until(session, lambda: session.info.stream == "open")
-        await used(session, progress=shape == "sse")
+        await used(session, peer, progress=shape == "sse")
         await agrees(session, peer)
         assert peer.requests()[-1].method == "DELETE"
         assert len({each.headers.get("mcp-session-id") for each in peer.requests()[1:]}) == 1
@@ -91,7 +100,7 @@ async def test_streamable_http_with_sessions(session: Session, tmp_path: Path, n
 async def test_streamable_http_without_sessions(session: Session, tmp_path: Path, name: Any, shape: str):
     with serving(name, tmp_path, "http", "--stateless", *(["--json"] if shape == "json" else [])) as peer:
         await connected(session, peer.target())
-        await used(session, progress=shape == "sse", roots=False)
+        await used(session, peer, progress=shape == "sse", roots=False)
         await agrees(session, peer)
         assert [each for each in peer.requests() if "mcp-session-id" in each.headers] == []
         assert peer.requests("DELETE") == []
@@ -104,11 +113,12 @@ async def test_the_older_transport_asked_for_and_by_fallback(session: Session, t
     with serving(name, tmp_path, "sse") as peer:
         await connected(session, peer.older())
         assert session.info.transport == "sse" and session.info.stream == "open"
-        await used(session)
+        await used(session, peer)
         await agrees(session, peer)
+        (tmp_path / "record").write_bytes(b"")
         await connected(session, peer.target("/sse"))
         assert session.info.transport == "sse", "found by itself"
-        await used(session)
+        await used(session, peer)
 
 
 @pytest.mark.requirement("R5-20", "R5-23", "R5-42", "R5-45", "R5-47")

@@ -173,7 +173,10 @@ async def test_idle_means_no_stream_no_request_no_call_and_no_ask(
     clock.mono_shift += IDLE + 1
     assert session.idle_for() > IDLE
     session.touch()
-    session.open_asks = 1
+    params = '{"message":"?","requestedSchema":{"type":"object","properties":{}}}'
+    line = f'{{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{params}}}'
+    await call(session, "x/say", {"lines": [line, '{"jsonrpc":"2.0","id":$ID,"result":{}}']})
+    await until(session, lambda: session.open_asks)
     clock.mono_shift += IDLE + 1
     assert session.idle_for() == 0
 

@@ -335,6 +335,11 @@ def x_huge(turn):
         turn.finish()
 
 
+def x_list(turn):
+    """A reply of many small parts."""
+    turn.answer({"content": [{"type": "text", "text": str(number)} for number in range(turn.params["count"])]})
+
+
 def x_flood(turn):
     """One frame many times, `$N` counting: on this stream, or on the GET stream."""
     streams = turn.web.listening() if turn.params.get("on") == "get" else [turn.stream()]

@@ -10,11 +10,11 @@ from datetime import date, datetime, time
 from html.parser import HTMLParser
 
 from app.core import forms
-from app.web import views
+from app.web.shell import jinja
 
 VOID = frozenset({"input", "br", "hr", "img", "use", "path"})
 _PAGE = '{% import "macros/form.html" as F %}{{ F.form_fields(tree, prefix, live) }}'
-_TEMPLATE = views._jinja.from_string(_PAGE)  # the one environment, with its escaping and its filters
+_TEMPLATE = jinja.from_string(_PAGE)  # the one environment, with its escaping and its filters
 
 
 def draw(tree: forms.Field, prefix: str = "f-", live: dict[str, str] | None = None) -> str:
@@ -88,9 +88,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._label is not None:
             self._label[1].append(data)
-        if self._open and self._open[-1] == "textarea":
-            self.controls[-1].text += data
-        elif "button" in self._open:
+        if "textarea" in self._open or "button" in self._open:
             self.controls[-1].text += data
 
     def submitted(self) -> list[tuple[str, str]]:

@@ -9,7 +9,9 @@ Shape = tuple[Any, st.SearchStrategy[Any]]
 
 TEXTS = st.one_of(
     st.text(max_size=12),
-    st.sampled_from(["", " ", "\n", "a\nb", "\r\n", "\x00", "0", "false", "null", "“”", "<b>&amp;", "x" * 300, "\u202e"]),
+    st.sampled_from(
+        ["", " ", "\n", "a\nb", "\r\n", "\x00", "0", "false", "null", "“”", "<b>&amp;", "x" * 300, "\u202e"]
+    ),
 )
 INTEGERS = st.one_of(st.integers(-5, 5), st.integers(), st.sampled_from([12345678901234567890, -(2**63), 10**40]))
 FLOATS = st.one_of(st.floats(allow_nan=False, allow_infinity=False), INTEGERS)
@@ -21,7 +23,9 @@ VALUES = st.recursive(
 )
 KEYS = st.one_of(
     st.text(string.ascii_lowercase + "_", min_size=1, max_size=6),
-    st.sampled_from(["", "a/b", "a~b", "a#alt", "#", "a#", "__proto__", "constructor", "ä b", "0", "~1", "x\ny", "_op"]),
+    st.sampled_from(
+        ["", "a/b", "a~b", "a#alt", "#", "a#", "__proto__", "constructor", "ä b", "0", "~1", "x\ny", "_op"]
+    ),
 )
 DATES = st.one_of(st.dates().map(str), st.sampled_from(["2026-13-01", "1988-02-30", "soon"]))
 TIMES = st.one_of(
@@ -29,7 +33,9 @@ TIMES = st.one_of(
 )
 MOMENTS = st.one_of(
     st.datetimes().map(lambda each: each.isoformat(timespec="seconds") + "Z"),
-    st.sampled_from(["2026-01-02T03:04:05+02:00", "2026-01-02T03:04:05.25Z", "2026-01-02 03:04", "2026-02-30T00:00:00Z"]),
+    st.sampled_from(
+        ["2026-01-02T03:04:05+02:00", "2026-01-02T03:04:05.25Z", "2026-01-02 03:04", "2026-02-30T00:00:00Z"]
+    ),
 )
 NOTES = st.fixed_dictionaries(
     {},
@@ -40,7 +46,7 @@ NOTES = st.fixed_dictionaries(
         "examples": st.lists(SCALARS, max_size=2),
     },
 )
-DEFINITIONS = {
+DEFINITIONS: dict[str, Any] = {
     "name": {"type": "string", "minLength": 1},
     "node": {
         "type": "object",
@@ -55,7 +61,8 @@ DEFINITIONS = {
 }
 NODES: st.SearchStrategy[Any] = st.deferred(
     lambda: st.fixed_dictionaries(
-        {"name": TEXTS}, optional={"next": NODES, "kids": st.lists(NODES, max_size=2)}  # type: ignore[arg-type]
+        {"name": TEXTS},
+        optional={"next": NODES, "kids": st.lists(NODES, max_size=2)},
     )
 )
 
@@ -86,7 +93,7 @@ def leaf() -> st.SearchStrategy[Shape]:
         (True, VALUES),
         ({"type": "object"}, st.dictionaries(st.text(max_size=4), VALUES, max_size=3)),
         ({"$ref": "#/$defs/name"}, TEXTS),
-        ({"$ref": "#/$defs/colour", "description": "beside"}, st.sampled_from(DEFINITIONS["colour"]["enum"])),  # type: ignore[arg-type]
+        ({"$ref": "#/$defs/colour", "description": "beside"}, st.sampled_from(DEFINITIONS["colour"]["enum"])),
         ({"$ref": "#/$defs/node"}, NODES),
         ({"$ref": "https://example.org/schema.json"}, VALUES),
         ({"type": ["string", "null"]}, st.none() | TEXTS),
@@ -124,7 +131,9 @@ def shapes(draw: st.DrawFn, depth: int = 2) -> Shape:
 @st.composite
 def groups(draw: st.DrawFn, depth: int) -> Shape:
     """A shape with shapes inside."""
-    kind = draw(st.sampled_from(["object", "object", "array", "map", "tuple", "tuple-7", "oneof", "tagged", "patterns"]))
+    kind = draw(
+        st.sampled_from(["object", "object", "array", "map", "tuple", "tuple-7", "oneof", "tagged", "patterns"])
+    )
     inner = shapes(depth - 1)
     if kind in ("object", "patterns"):
         parts = draw(st.dictionaries(KEYS, inner, max_size=4))
@@ -141,10 +150,9 @@ def groups(draw: st.DrawFn, depth: int) -> Shape:
         if kind == "object":
             return schema, fitting
         extra, extras = draw(inner)
-        schema["patternProperties" if draw(st.booleans()) else "additionalProperties"] = (
-            extra if "additionalProperties" in schema else extra
-        )
-        if "patternProperties" in schema:
+        if draw(st.booleans()):
+            schema["additionalProperties"] = extra
+        else:
             schema["patternProperties"] = {"^": extra}
         rows = st.dictionaries(KEYS, extras, max_size=2)
         return schema, st.builds(lambda more, known: {**more, **known}, rows, fitting)
@@ -156,9 +164,9 @@ def groups(draw: st.DrawFn, depth: int) -> Shape:
         item, items = draw(inner)
         return {"type": "object", "additionalProperties": item}, st.dictionaries(KEYS, items, max_size=3)
     if kind.startswith("tuple"):
-        parts = draw(st.lists(inner, min_size=1, max_size=3))
+        places = draw(st.lists(inner, min_size=1, max_size=3))
         word = "items" if kind == "tuple-7" else "prefixItems"
-        return {"type": "array", word: [part[0] for part in parts]}, st.tuples(*(part[1] for part in parts)).map(list)
+        return {"type": "array", word: [each[0] for each in places]}, st.tuples(*(each[1] for each in places)).map(list)
     offered = draw(st.lists(inner, min_size=2, max_size=3))
     if kind == "oneof":
         word = draw(st.sampled_from(["oneOf", "anyOf"]))

@@ -4,6 +4,7 @@ An HTTP library would correct half of the attacks before they leave.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -57,7 +58,7 @@ class Visitor:
         self,
         method: str,
         path: str,
-        headers: dict[str, str | None] | list[tuple[str, str]] | None = None,
+        headers: Mapping[str, str | None] | list[tuple[str, str]] | None = None,
         body: bytes | list[bytes] = b"",
         *,
         host: str | None = HOST,
@@ -101,7 +102,9 @@ class Visitor:
             if message["type"] == "http.response.start":
                 assert answer.status == 0, "two answers to one request"
                 answer.status = message["status"]
-                answer.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
+                answer.headers = [
+                    (name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]
+                ]
             else:
                 answer.body += message.get("body", b"")
                 if not message.get("more_body", False):

@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from app.sessions import Identity, Session
 from app.settings import Limits, Settings, local
 from app.web.app import create_app
-from app.web.auth import LOCAL
+from app.web.identity import LOCAL
 from tests.web.asgi import PORT, TOKEN, Visitor, browser
 
 
@@ -27,7 +27,7 @@ def codes() -> list[str]:
 async def app(settings: Settings, codes: list[str]) -> AsyncIterator[Starlette]:
     application = create_app(settings, announce=codes.append)
     async with application.router.lifespan_context(application):
-        await application.state.pages_loaded.wait()
+        await application.state.loaded.wait()
         yield application
 
 

@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 
 from app.core.model import StdioTarget, target_digest
 from app.sessions import Session
-from app.web.auth import LOCAL
 from app.web.consent import Proposals
+from app.web.identity import LOCAL
 from app.web.serve import escaped
 from tests.drive import raw_target
 from tests.web.asgi import Visitor
@@ -62,7 +62,7 @@ async def test_a_script_connects_calls_and_reads_the_log(script: Visitor):
     assert call["result"]["content"][0]["text"] == "hi"
 
     log = (await script.json(f"{path}/log"))["messages"]
-    assert [one["method"] for one in log if one["direction"] == "out"][0] == "initialize"
+    assert next(one["method"] for one in log if one["direction"] == "out") == "initialize"
     later = await script.json(f"{path}/log?after={log[0]['seq']}")
     assert later["messages"][0] == log[1]
     assert (await script.json(f"{path}/log/{log[0]['seq']}"))["raw"] == log[0]["raw"]
@@ -183,7 +183,9 @@ async def test_every_change_of_the_command_asks_again(app: Starlette, client: Vi
 
 
 @pytest.mark.requirement("R5-71")
-async def test_a_page_that_posts_json_is_asked_too_and_a_script_is_not(app: Starlette, client: Visitor, script: Visitor):
+async def test_a_page_that_posts_json_is_asked_too_and_a_script_is_not(
+    app: Starlette, client: Visitor, script: Visitor
+):
     body = {"target": as_json(raw_target())}
     path = (await client.post("/s")).json()["url"]
     asked = await client.post(f"{path}/connect", body)
@@ -320,7 +322,19 @@ async def test_without_script_everything_leads_to_a_page(script: Visitor, client
 @pytest.mark.requirement("S27", "R5-72")
 @pytest.mark.parametrize("how", ["json", "form"])
 async def test_no_shell_ever_sees_an_argument_or_a_value(how: str, script: Visitor, client: Visitor, tmp_path: Path):
-    nasty = ["; touch " + str(tmp_path / "owned"), "$(id)", "`id`", "a\nb", "'\"", "*", "~", "&& id", "| id", "%PATH%", "é\u2028"]
+    nasty = [
+        "; touch " + str(tmp_path / "owned"),
+        "$(id)",
+        "`id`",
+        "a\nb",
+        "'\"",
+        "*",
+        "~",
+        "&& id",
+        "| id",
+        "%PATH%",
+        "é\u2028",
+    ]
     target = raw_target()
     wanted = StdioTarget(
         command=target.command,
@@ -370,7 +384,9 @@ async def test_what_no_process_can_take_is_refused(part: dict[str, Any], where: 
 async def test_every_start_is_logged_without_secrets(script: Visitor, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO)
     target = raw_target()
-    wanted = StdioTarget(command=target.command, args=(*target.args, "--with", "{}", "--key=s3cret"), env={"KEY": "v4lue"})
+    wanted = StdioTarget(
+        command=target.command, args=(*target.args, "--with", "{}", "--key=s3cret"), env={"KEY": "v4lue"}
+    )
     await connected(script, wanted)
     (line,) = [record.getMessage() for record in caplog.records if record.name == "parley.spawn"]
     assert target.command in line

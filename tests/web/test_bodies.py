@@ -2,15 +2,16 @@
 
 import json
 import time
+from urllib.parse import quote, unquote
 
 import pytest
 from starlette.applications import Starlette
 
 from app.sessions import Session
 from app.settings import Limits
-from app.web.auth import LOCAL
 from app.web.bodies import strict_json
 from app.web.guard import Doorway
+from app.web.identity import LOCAL
 from app.web.problems import Denied
 from tests.web.asgi import Visitor
 from tests.web.table import address, each
@@ -21,17 +22,32 @@ DEEP = 100_000
 @each(of="POST")
 @pytest.mark.parametrize(
     "body",
-    [b"{", b"", b"[]", b"1", b"null", b'{"a": 1, "a": 2}', b'{"a": {"b": 1, "b": 1}}', b'{"a": NaN}', b'{"a": Infinity}',
-     b'{"a": -Infinity}', b'{"a": 1e400}', b'{"a": -1e999}', b'{"a": ' + b"9" * 5000 + b"}", b'{"a": "\xff"}', b"\xef\xbb\xbf{}",
-     b'{"a": ' + b"[" * DEEP + b"]" * DEEP + b"}", b"[" * DEEP, b'{"a":' * DEEP, b'{"a": ' + b"[" * 600 + b"]" * 600 + b"}"],
+    [
+        b"{",
+        b"[]",
+        b"1",
+        b"null",
+        b'{"a": 1, "a": 2}',
+        b'{"a": {"b": 1, "b": 1}}',
+        b'{"a": NaN}',
+        b'{"a": Infinity}',
+        b'{"a": -Infinity}',
+        b'{"a": 1e400}',
+        b'{"a": -1e999}',
+        b'{"a": ' + b"9" * 5000 + b"}",
+        b'{"a": "\xff"}',
+        b"\xef\xbb\xbf{}",
+        b'{"a": ' + b"[" * DEEP + b"]" * DEEP + b"}",
+        b"[" * DEEP,
+        b'{"a":' * DEEP,
+        b'{"a": ' + b"[" * 600 + b"]" * 600 + b"}",
+    ],
     ids=lambda body: repr(body[:24]),
-)  # fmt: skip
+)
 @pytest.mark.requirement("S36")
 async def test_malformed_json_is_refused_and_nothing_is_done(
     body: bytes, route: Doorway, app: Starlette, script: Visitor, victim: Session
 ):
-    if not body:
-        return
     answer = await script.post(address(route, victim.id), body)
     assert answer.status == 400
     assert answer.error["kind"] == "malformed"
@@ -79,8 +95,6 @@ async def test_a_wait_is_a_number_of_seconds(query: str, script: Visitor, victim
 
 @pytest.mark.parametrize("query", ["after=x", "after=-1", "before=1.5", "limit=٣", "after=" + "9" * 5000])
 async def test_a_place_in_the_log_is_a_number(query: str, script: Visitor, victim: Session):
-    from urllib.parse import quote
-
     name, _, value = query.partition("=")
     answer = await script.get(f"/s/{victim.id}/log?{name}={quote(value)}")
     assert answer.status == 422
@@ -168,11 +182,22 @@ async def test_ten_thousand_ranges_are_quick(stranger: Visitor):
     assert answer.status in {200, 400, 416}
 
 
-@pytest.mark.parametrize("path", ["../pyproject.toml", "..%2fpyproject.toml", "/etc/passwd", "%2fetc/passwd", "x\0y", ".", "vendor",
-                                  "a" * 5000, "..", "vendor/../../pyproject.toml"])  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../pyproject.toml",
+        "..%2fpyproject.toml",
+        "/etc/passwd",
+        "%2fetc/passwd",
+        "x\0y",
+        ".",
+        "vendor",
+        "a" * 5000,
+        "..",
+        "vendor/../../pyproject.toml",
+    ],
+)
 async def test_static_files_are_those_of_the_page_only(path: str, stranger: Visitor):
-    from urllib.parse import unquote
-
     assert (await stranger.send("GET", f"/static/{unquote(path)}")).status == 404
 
 

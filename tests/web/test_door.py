@@ -7,8 +7,8 @@ from starlette.applications import Starlette
 
 from app import __version__
 from app.sessions import Session
-from app.web.auth import LOCAL
 from app.web.guard import Access, Doorway
+from app.web.identity import LOCAL
 from tests.web.asgi import COOKIE, HOST, ORIGIN, TOKEN, Visitor
 from tests.web.table import address, each, method
 
@@ -128,7 +128,9 @@ async def test_a_post_from_elsewhere_does_nothing(
 
 
 @each()
-@pytest.mark.parametrize("verb", ["PUT", "DELETE", "PATCH", "QUERY", "OPTIONS", "TRACE", "CONNECT", "post", "get", "Post"])
+@pytest.mark.parametrize(
+    "verb", ["PUT", "DELETE", "PATCH", "QUERY", "OPTIONS", "TRACE", "CONNECT", "post", "get", "Post"]
+)
 @pytest.mark.requirement("S04")
 async def test_no_other_method_exists(route: Doorway, verb: str, app: Starlette, client: Visitor, victim: Session):
     for site in ("same-origin", "cross-site", "same-site", None):
@@ -190,8 +192,20 @@ async def test_a_script_with_a_token_needs_no_origin_and_its_cookies_mean_nothin
 
 @pytest.mark.requirement("S08")
 async def test_strangers_learn_nothing(app: Starlette, stranger: Visitor, script: Visitor, victim: Session):
-    for path in ("/", "/healthz", "/login", "/login?code=wrong", "/static/app.css", "/static/nothing", "/favicon.ico",
-                 "/about", "/nothing", f"/s/{victim.id}", "/static/../app/settings.py", "/static/%2e%2e/app"):  # fmt: skip
+    for path in (
+        "/",
+        "/healthz",
+        "/login",
+        "/login?code=wrong",
+        "/static/app.css",
+        "/static/nothing",
+        "/favicon.ico",
+        "/about",
+        "/nothing",
+        f"/s/{victim.id}",
+        "/static/../app/settings.py",
+        "/static/%2e%2e/app",
+    ):
         for accept in ("text/html", "application/json"):
             answer = await stranger.get(path, accept=accept)
             seen = answer.text + repr(answer.headers)
@@ -277,9 +291,7 @@ async def test_a_websocket_is_turned_away(app: Starlette):
 
 @pytest.mark.requirement("S15")
 @each(Access.SESSION)
-async def test_mallory_finds_no_session_of_another(
-    route: Doorway, app: Starlette, mallory: Visitor, victim: Session
-):
+async def test_mallory_finds_no_session_of_another(route: Doorway, app: Starlette, mallory: Visitor, victim: Session):
     for headers in ({"accept": "application/json"}, {"accept": "text/html"}):
         answer = await mallory.send(method(route), address(route, victim.id), headers)
         assert answer.status == 404

@@ -1,6 +1,7 @@
 """Who is asking: launch codes, cookies, the token."""
 
 import logging
+from urllib.parse import quote
 
 import anyio
 import pytest
@@ -8,7 +9,8 @@ from starlette.applications import Starlette
 
 from app.sessions import Session
 from app.settings import Limits, local
-from app.web.auth import LOCAL, Door, own_path
+from app.web.auth import Door, own_path
+from app.web.identity import LOCAL
 from tests.web.asgi import COOKIE, PORT, TOKEN, Visitor
 
 
@@ -173,7 +175,9 @@ async def test_without_a_token_scripts_are_told_that_they_are_off(stranger: Visi
 
 
 @pytest.mark.requirement("S11")
-@pytest.mark.parametrize("value", ["Bearer ", "Bearer", "Basic dXNlcjpwYXNz", f"Bearer {TOKEN}x", f"Bearer x{TOKEN}", TOKEN])
+@pytest.mark.parametrize(
+    "value", ["Bearer ", "Bearer", "Basic dXNlcjpwYXNz", f"Bearer {TOKEN}x", f"Bearer x{TOKEN}", TOKEN]
+)
 async def test_only_the_exact_token_opens(value: str, stranger: Visitor):
     assert (await stranger.get("/", authorization=value)).status == 401
 
@@ -237,12 +241,25 @@ async def test_a_script_and_a_browser_are_the_same_person(script: Visitor, clien
 @pytest.mark.requirement("S18")
 @pytest.mark.parametrize(
     "goal",
-    ["//evil.example", "/\\evil.example", "https:evil.example", "https://evil.example", "evil", "", "/a\r\nSet-Cookie: x=y",
-     "/\tevil", "\\\\evil", "/x\\y", "javascript:alert(1)", "/ /evil", "/é", "///evil", "/%0d%0a/../\\"],
-)  # fmt: skip
+    [
+        "//evil.example",
+        "/\\evil.example",
+        "https:evil.example",
+        "https://evil.example",
+        "evil",
+        "",
+        "/a\r\nSet-Cookie: x=y",
+        "/\tevil",
+        "\\\\evil",
+        "/x\\y",
+        "javascript:alert(1)",
+        "/ /evil",
+        "/é",
+        "///evil",
+        "/%0d%0a/../\\",
+    ],
+)
 async def test_after_the_login_nobody_is_sent_elsewhere(goal: str, app: Starlette, stranger: Visitor):
-    from urllib.parse import quote
-
     assert own_path(goal) == "/"
     answer = await stranger.get(f"/login?code={app.state.door.code}&next={quote(goal, safe='')}")
     assert (answer.status, answer.header("location")) == (303, "/")

@@ -22,8 +22,9 @@ def test_the_public_set_is_these_four():
 
 
 async def test_every_route_of_the_application_is_in_the_table(app: Starlette):
-    assert [(route.path, route.methods) for route in app.routes] == [(route.path, route.methods) for route in TABLE]
-    assert all(isinstance(route, Doorway) for route in app.routes)
+    served = [route for route in app.routes if isinstance(route, Doorway)]
+    assert len(served) == len(app.routes)
+    assert [(route.path, route.methods) for route in served] == [(route.path, route.methods) for route in TABLE]
 
 
 @pytest.mark.requirement("S04")

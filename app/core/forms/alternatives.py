@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.core.forms.checking import fits
+from app.core.forms.checking import fits_validator, validator, with_definitions
 from app.core.forms.schema import Schema, Schemas
 from app.core.forms.values import same, type_of
 
-MAX_CHECKS = 400
-"""Validators made for one form; beyond that the looks of a value decide."""
+MAX_CHECKS = 300
+"""For one form; beyond that the looks of a value decide."""
 
 
 def best(offered: list[Schema], value: Any, schemas: Schemas) -> int | None:
@@ -24,20 +24,21 @@ def best(offered: list[Schema], value: Any, schemas: Schemas) -> int | None:
     if most == 0:
         return None
     close = [at for at, mark in enumerate(marks) if mark == most]
-    if len(close) > 1:
-        for at in close:
-            schemas.checks += 1
-            if schemas.checks > MAX_CHECKS:
-                break
-            if fits(offered[at], value, schemas.root):
-                return at
-        if most < 4:
-            others = [at for at, mark in enumerate(marks) if 0 < mark < most]
-            for at in others:
-                schemas.checks += 1
-                if schemas.checks <= MAX_CHECKS and fits(offered[at], value, schemas.root):
-                    return at
-    return close[0]
+    if len(close) == 1 and most > 2:
+        return close[0]
+    others = [at for at, mark in enumerate(marks) if 0 < mark < most] if most < 4 else []
+    return next((at for at in (*close, *others) if _fits(offered[at], value, schemas)), close[0])
+
+
+def _fits(schema: Schema, value: Any, schemas: Schemas) -> bool:
+    schemas.checks += 1
+    if schemas.checks > MAX_CHECKS:
+        return False
+    known = schemas.validators.get(id(schema))
+    if known is None:
+        whole = with_definitions(schema, schemas.root)
+        known = schemas.validators[id(schema)] = (whole, validator(whole)[0])
+    return fits_validator(known[1], known[0], value)
 
 
 def _resemblance(schema: Mapping[str, Any], value: Any, schemas: Schemas) -> int:

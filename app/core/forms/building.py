@@ -12,15 +12,14 @@ from app.core.forms import leaves
 from app.core.forms.alternatives import best
 from app.core.forms.leaves import Spot
 from app.core.forms.reading import read
-from app.core.forms.schema import Schema, Schemas, burden, implied_type
+from app.core.forms.schema import MAX_TITLED, Schema, Schemas, burden, implied_type
 from app.core.forms.sources import MAX_ITEMS, MAX_KEPT, Carried, Entries, Fresh, Given, Source, Submitted, indices
 from app.core.forms.tree import ROOT_NAME, Field, Option, below, escape, nameable
 from app.core.forms.values import MISSING, figure, from_json_text, same, show
 from app.core.forms.words import alternative_name, item_name
 
 MAX_FIELDS = 600
-MAX_DEPTH = 12
-MAX_OPTIONS = 500
+MAX_DEPTH = 20
 MAX_ALL_OPTIONS = 5_000
 MAX_CHECKBOXES = 40
 ANYTHING = "Any JSON value fits here."
@@ -42,6 +41,7 @@ class Builder:
         self._schemas = Schemas(root)
         self._fields = 0
         self._options = 0
+        self._texts: dict[int, bool] = {}
 
     def field(self, schema: Any, spot: Spot, source: Source) -> Field:
         """One field and everything below it."""
@@ -123,15 +123,20 @@ class Builder:
 
     def _choice(self, schema: Schema, options: list[Option], spot: Spot, source: Source) -> Field:
         self._options += len(options)
-        if len(options) <= MAX_OPTIONS and self._options <= MAX_ALL_OPTIONS:
+        if len(options) <= MAX_TITLED and self._options <= MAX_ALL_OPTIONS:
             return leaves.choice(schema, options, spot, source)
         self._options -= len(options)
         why = f"There are {figure(len(options))} values to choose from, too many for a list."
-        if all(isinstance(option.value, str) for option in options):
+        if self._all_texts(options):
             made = leaves.string(schema, spot, source)
             made.note = made.note or why
             return made
         return leaves.json_box(schema, spot, source, why)
+
+    def _all_texts(self, options: list[Option]) -> bool:
+        if id(options) not in self._texts:
+            self._texts[id(options)] = all(isinstance(option.value, str) for option in options)
+        return self._texts[id(options)]
 
     # ---- groups
 

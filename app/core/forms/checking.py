@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from app.core.forms.labour import labour, tangle
 from app.core.forms.schema import burden, with_known_dialect
 from app.core.forms.sentences import Place, sentences
 from app.core.forms.tree import Field, escape
@@ -17,6 +18,25 @@ from app.core.forms.values import MISSING, deeper_than
 MAX_ERRORS = 100
 MAX_VALUE_DEPTH = 200
 BACKTRACK_LIMIT = 100_000
+_OWN = frozenset(
+    {"type", "properties", "required", "additionalProperties", "unevaluatedProperties", "patternProperties", "items"}
+    | {
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "enum",
+        "const",
+        "$ref",
+        "dependentRequired",
+        "dependencies",
+    }
+    | {"dependentSchemas", "propertyNames", "minProperties", "maxProperties", "default", "examples"}
+)
+"""What a schema says about its own value, and not about the parts that others point to."""
 
 
 def validator(schema: Any) -> tuple[Any, str]:
@@ -25,7 +45,7 @@ def validator(schema: Any) -> tuple[Any, str]:
 
     if not isinstance(schema, dict | bool):
         return None, "The schema is neither an object nor true or false."
-    if why := burden(schema):
+    if why := burden(schema) or tangle(schema):
         return None, why
     try:
         made = jsonschema_rs.validator_for(
@@ -51,12 +71,20 @@ def unchecked(schema: Any) -> str:
 
 def fits(schema: Any, value: Any, root: Any = None) -> bool:
     """Whether a value fits a schema; an unusable schema fits nothing. `root` holds what `$ref` points to."""
-    whole = schema
-    if isinstance(schema, dict) and isinstance(root, dict):
-        shared = ("$defs", "definitions", "$schema", "$id")
-        whole = {**{key: root[key] for key in shared if key in root}, **schema}
-    check, _ = validator(whole)
-    if check is None or deeper_than(value, MAX_VALUE_DEPTH):
+    whole = with_definitions(schema, root)
+    return fits_validator(validator(whole)[0], whole, value)
+
+
+def with_definitions(schema: Any, root: Any) -> Any:
+    """A part of a schema as one that stands alone."""
+    if not isinstance(schema, dict) or not isinstance(root, dict):
+        return schema
+    return {**{key: part for key, part in root.items() if key not in _OWN}, **schema}
+
+
+def fits_validator(check: Any, schema: Any, value: Any) -> bool:
+    """The same for a validator that has been made."""
+    if check is None or deeper_than(value, MAX_VALUE_DEPTH) or labour(schema, value):
         return False
     try:
         return bool(check.is_valid(value))
@@ -74,6 +102,8 @@ def validate(schema: Any, value: Any) -> dict[str, list[str]]:
         return {}
     if deeper_than(value, MAX_VALUE_DEPTH):
         return {"": [f"It is nested deeper than {MAX_VALUE_DEPTH} levels, too deep to be checked."]}
+    if why := labour(schema, value):
+        return {"": [why]}
     errors: dict[str, list[str]] = {}
     try:
         wrong = check.iter_errors({} if value is MISSING else value)

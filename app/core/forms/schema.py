@@ -22,6 +22,8 @@ MAX_STEPS = 20_000
 """References and parts that are followed for one form."""
 MAX_HOPS = 50
 MAX_ALTERNATIVES = 50
+MAX_TITLED = 500
+"""Options that get a title; nobody draws a list of more."""
 
 ELSEWHERE = "The schema points elsewhere, and Parley fetches nothing on a server's word."
 _ANNOTATIONS = ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
@@ -86,12 +88,13 @@ class Schemas:
         self.old = is_old(root)
         self._steps = 0
         self.checks = 0
+        self.validators: dict[int, tuple[Any, Any]] = {}
         self._anchors: dict[str, Any] | None = None
         # By the id of a schema, with the schema itself, so that its id stays its own.
         self._plain: dict[int, tuple[Any, Schema | None, str]] = {}
         self._slim: dict[int, tuple[Any, Schema, bool]] = {}
         self._offered: dict[int, tuple[Any, list[Schema]]] = {}
-        self._options: dict[int, tuple[Any, list[Option] | None]] = {}
+        self._options: dict[tuple[int, ...], tuple[Any, list[Option] | None]] = {}
 
     def plain(self, schema: Any) -> tuple[Schema | None, str]:
         """A schema without references and `allOf`; or None, and the sentence that says why it cannot be had."""
@@ -128,7 +131,7 @@ class Schemas:
             if resolved is None:
                 return None, why
             kept = {k: part for k, part in schema.items() if k != word and (not self.old or k in _ANNOTATIONS)}
-            return self._joined(kept, [resolved], seen)
+            return self._joined(kept, [resolved], seen) if kept else (resolved, "")
         if isinstance(schema.get("allOf"), list):
             rest = {key: part for key, part in schema.items() if key != "allOf"}
             return self._joined(rest, schema["allOf"], seen)
@@ -146,11 +149,18 @@ class Schemas:
             if below is None:
                 return None, why
             both = merge(merged, below)
-            self._steps += len(below.get("properties") or ()) // 50
+            self._steps += len(below.get("properties") or ()) // 20
             if both is None:
                 return None, "The schema combines parts that no value can fit at once."
             merged = both
         return merged, ""
+
+    def target(self, schema: Schema) -> Any:
+        """What the reference of a schema points to, if it has one that stays here; else None."""
+        ref = next((schema[each] for each in _REFERENCES if each in schema), None)
+        local = self._local(ref) if isinstance(ref, str) else None
+        found = self._pointed(local) if local is not None else None
+        return found[0] if found is not None else None
 
     def _local(self, ref: str) -> str | None:
         """The fragment of a reference that stays in this schema; None for one that leaves it."""
@@ -241,9 +251,13 @@ class Schemas:
 
     def options(self, schema: Schema) -> list[Option] | None:
         """The values to choose from, when that is what a plain schema says."""
-        known = self._options.get(id(schema))
+        lists = [each for word in ("enum", "oneOf", "anyOf") if isinstance(each := schema.get(word), list) and each]
+        key = (*map(id, lists), id(schema.get("enumNames")))
+        if not lists:
+            return None
+        known = self._options.get(key)
         if known is None:
-            known = self._options[id(schema)] = (schema, self._values(schema))
+            known = self._options[key] = (schema, self._values(schema))
         return known[1]
 
     def _values(self, schema: Schema) -> list[Option] | None:
@@ -251,6 +265,8 @@ class Schemas:
         if isinstance(values, list) and values:
             names = schema.get("enumNames")
             titles = names if isinstance(names, list) and len(names) == len(values) else values
+            if len(values) > MAX_TITLED:
+                return [Option(value, "") for value in values]
             return _apart([Option(value, show(title)) for value, title in zip(values, titles, strict=True)])
         for word in ("oneOf", "anyOf"):
             listed = schema.get(word)
@@ -362,8 +378,8 @@ def _anchors(root: Any) -> dict[str, Any]:
     return found
 
 
-def key_of(value: Any) -> str:
-    """A value as a text, for looking it up among many."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+def key_of(value: Any) -> Any:
+    """A value as something to look it up by among many."""
+    if isinstance(value, str | bool) or value is None:
+        return type(value), value
+    return ("number", value) if isinstance(value, int | float) else json.dumps(value, sort_keys=True)

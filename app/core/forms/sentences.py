@@ -115,7 +115,8 @@ def _about(name: str, kind: Any, error: Any, schema: Any) -> str:
         case "FromUtf8":
             return "Decoded, this is not UTF-8 text."
         case "FalseSchema":
-            return "Nothing may stand here."
+            closed = bool(error.schema_path) and error.schema_path[-1] == "additionalProperties"
+            return "The schema knows no keys here." if closed else "Nothing may stand here."
         case "Not":
             return "The schema rules out this value."
         case "OneOfMultipleValid":

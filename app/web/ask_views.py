@@ -1,0 +1,554 @@
+"""What the page shows of asks and receiver tasks: one dataclass per part, and their JSON.
+
+The same card serves the inbox column, an ask's own page and the stream. A server's words are text; an address becomes
+a link only when it is one that may be opened. Knows asks and tasks; knows no route and no template engine.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from app.core import asks, forms
+from app.core.asks import Ask
+from app.core.forms import Entries, Field
+from app.core.model import Finding, wire_time
+from app.web import render as show
+
+if TYPE_CHECKING:
+    from app.protocol.receiver_tasks import ReceiverTask, Visit
+    from app.sessions import Session
+
+KINDS = {
+    "form": ("k-form", "Form"),
+    "url": ("k-url", "Link"),
+    "sampling": ("k-samp", "Sampling"),
+    "roots": ("k-root", "Roots"),
+}
+ORIGINS = {
+    "request": "direct request",
+    "receiver-task": "as a task",
+    "input-required": "round",
+    "task-input": "input of a task",
+}
+STATES = {
+    "open": "waiting",
+    "held": "held",
+    "sending": "being sent",
+    "answered": "answered",
+    "withdrawn": "withdrawn",
+    "expired": "expired",
+    "lost": "lost",
+}
+TASK_WORDS = {
+    "working": "working",
+    "input_required": "with you",
+    "completed": "completed",
+    "failed": "failed",
+    "cancelled": "cancelled",
+}
+STOP_REASONS = ("endTurn", "stopSequence", "maxTokens", "toolUse")
+FOLDED_ABOVE = 5
+"""With more asks than this only the oldest stands open."""
+
+
+@dataclass(slots=True, frozen=True)
+class Turn:
+    """One message of a sampling request: who speaks, and each block as text."""
+
+    who: str
+    blocks: tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Sampling:
+    """Everything a sampling request says, for a person to read (R3-02)."""
+
+    system: str
+    turns: list[Turn]
+    facts: list[tuple[str, str]]
+    hints: list[str]
+    priorities: list[tuple[str, float]]
+    tools: list[tuple[str, str]]
+    tool_choice: str
+
+
+@dataclass(slots=True)
+class AskCard:
+    """One ask, as the inbox shows it."""
+
+    id: str
+    base: str
+    state: str
+    state_word: str
+    kind: str
+    kind_word: str
+    icon: str
+    origin: str
+    origin_word: str
+    message: str
+    asked: str
+    deadline: str | None
+    total_seconds: float | None
+    call_id: str | None
+    call_word: str
+    task_id: str | None
+    message_seq: int | None
+    findings: list[Finding]
+    folded: bool
+    words: str
+    """What became of it, in a sentence; empty while it is open."""
+    sent: str
+    """What was sent, as JSON text."""
+    settled_at: str
+    tree: Field | None = None
+    url: str = ""
+    url_parts: tuple[str, str, str] = ("", "", "")
+    """What stands before, in and after the host."""
+    link: str | None = None
+    completed_elsewhere: bool = False
+    sampling: Sampling | None = None
+    roots: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    typed: dict[str, str] = field(default_factory=dict)
+    raw: str = ""
+    server: str = ""
+
+    @property
+    def open(self) -> bool:
+        return self.state == "open"
+
+
+@dataclass(slots=True)
+class InboxView:
+    """The column: open asks oldest first, then what is settled."""
+
+    base: str
+    open: list[AskCard]
+    settled: list[AskCard]
+    summary: str
+    server: str
+    refused: int
+
+
+def summary(session: Session) -> str:
+    """How many wait, in words."""
+    waiting = session.open_asks
+    return f"{waiting} waiting" if waiting else "nothing waiting"
+
+
+def inbox_view(session: Session) -> InboxView:
+    """Everything the inbox column shows."""
+    opened = session.inbox.open
+    folded = len(opened) > FOLDED_ABOVE
+    return InboxView(
+        base=f"/s/{session.id}",
+        open=[ask_card(session, ask, folded=folded and at > 0) for at, ask in enumerate(opened)],
+        settled=[ask_card(session, ask, folded=True) for ask in session.inbox.settled[:30]],
+        summary=summary(session),
+        server=session.label,
+        refused=session.inbox.refused,
+    )
+
+
+def ask_card(
+    session: Session,
+    ask: Ask,
+    *,
+    folded: bool = False,
+    tree: Field | None = None,
+    errors: list[str] | None = None,
+    typed: dict[str, str] | None = None,
+) -> AskCard:
+    """One ask at this moment; with what was typed and what is wrong with it, when it is shown again."""
+    call = session.calls.get(ask.call_id or "")
+    task = session.asking.tasks.get(ask.task_id or "")
+    card = AskCard(
+        id=ask.id,
+        base=f"/s/{session.id}",
+        state=ask.state,
+        state_word=STATES[ask.state],
+        kind=ask.kind,
+        kind_word=KINDS[ask.kind][1],
+        icon=KINDS[ask.kind][0],
+        origin=ask.origin,
+        origin_word=ORIGINS[ask.origin],
+        message=ask.message,
+        asked=wire_time(ask.asked_at),
+        deadline=None if ask.expires_at is None else wire_time(ask.expires_at),
+        total_seconds=None if task is None or task.ttl is None else task.ttl / 1000,
+        call_id=ask.call_id,
+        call_word="" if call is None else call.subject,
+        task_id=ask.task_id,
+        message_seq=ask.message_seq,
+        findings=ask.findings,
+        folded=folded,
+        words=_settled_words(ask),
+        sent=_sent(ask),
+        settled_at="" if ask.settled_at is None else show.time_of_day(ask.settled_at),
+        completed_elsewhere=ask.completed_elsewhere,
+        errors=errors or [],
+        typed=typed or {},
+        raw=json.dumps(ask.params, ensure_ascii=False, indent=2),
+        server=session.label,
+    )
+    if ask.kind == "form":
+        card.tree = tree if tree is not None else forms.build(ask.schema)
+    elif ask.kind == "url":
+        card.url = str(ask.params.get("url", ""))
+        card.link = asks.safe_link(card.url)
+        card.url_parts = _around_host(card.url) if card.link is not None else ("", "", "")
+    elif ask.kind == "sampling":
+        card.sampling = _sampling(ask.params)
+    else:
+        card.message = card.message or "The server asks which directories it may know about."
+        card.roots = [root.uri for root in session.roots]
+    return card
+
+
+def _settled_words(ask: Ask) -> str:
+    match ask.state:
+        case "answered":
+            answer = ask.answer
+            if answer is None:
+                return "Answered."
+            who = {
+                "person": "You",
+                "script": "A script",
+                "roots": "Parley, from the list of roots,",
+                "limit": "Nobody; the limit",
+            }
+            forced = " It does not fit the schema, and was sent on purpose." if answer.forced else ""
+            said = {
+                "accept": "accepted",
+                "decline": "declined",
+                "cancel": "dismissed it",
+                "respond": "answered",
+                "fail": "failed it with an error",
+            }.get(answer.action, answer.action)
+            return f"{who.get(answer.by.kind, answer.by.name)} {said}.{forced}"
+        case "withdrawn":
+            reason = f": “{ask.reason}”" if ask.reason else ""
+            return f"The server took this back after {show.duration(_age_ms(ask))}{reason}. Nothing was sent."
+        case "expired":
+            return "The time was up. The server was told. Nothing was sent."
+        case "lost":
+            return "The connection ended before this was answered. Nothing was sent."
+        case _:
+            return ""
+
+
+def _age_ms(ask: Ask) -> float:
+    return ((ask.settled_at or ask.asked_at) - ask.asked_at) * 1000
+
+
+def _sent(ask: Ask) -> str:
+    if ask.answer is None or ask.state != "answered":
+        return ""
+    payload = ask.answer.error.wire() if ask.answer.error is not None else ask.answer.result
+    return json.dumps(payload, ensure_ascii=False, indent=2)
+
+
+def _around_host(url: str) -> tuple[str, str, str]:
+    host = urlsplit(url).hostname or ""
+    at = url.lower().find(host, url.find("//") + 2)
+    return (url[:at], url[at : at + len(host)], url[at + len(host) :]) if at >= 0 else (url, "", "")
+
+
+def _sampling(params: dict[str, Any]) -> Sampling:
+    preferences = params.get("modelPreferences")
+    prefers = preferences if isinstance(preferences, dict) else {}
+    hints = prefers.get("hints")
+    names = [str(hint.get("name")) for hint in hints if isinstance(hint, dict)] if isinstance(hints, list) else []
+    facts = [("Max tokens", str(params.get("maxTokens")))]
+    for key, label in (
+        ("temperature", "Temperature"),
+        ("stopSequences", "Stop at"),
+        ("includeContext", "Context"),
+        ("metadata", "Metadata"),
+    ):
+        if key in params:
+            facts.append((label, show.gist(params[key], 300)))
+    listed = params.get("tools")
+    tools = [
+        (str(tool.get("name")), str(tool.get("description") or ""))
+        for tool in (listed if isinstance(listed, list) else [])
+        if isinstance(tool, dict)
+    ]
+    choice = params.get("toolChoice")
+    messages = params.get("messages")
+    system = params.get("systemPrompt")
+    return Sampling(
+        system=system if isinstance(system, str) else "",
+        turns=[
+            Turn(str(one.get("role")), tuple(_block(block) for block in asks.blocks(one)))
+            for one in (messages if isinstance(messages, list) else [])
+            if isinstance(one, dict)
+        ],
+        facts=facts,
+        hints=names,
+        priorities=[
+            (word, float(prefers[key]))
+            for key, word in (
+                ("speedPriority", "Speed"),
+                ("costPriority", "Cost"),
+                ("intelligencePriority", "Intelligence"),
+            )
+            if isinstance(prefers.get(key), int | float)
+        ],
+        tools=tools,
+        tool_choice=str(choice.get("mode")) if isinstance(choice, dict) else "",
+    )
+
+
+def _block(block: Any) -> tuple[str, str]:
+    """A block of a message: what it is, and how it reads."""
+    if not isinstance(block, dict):
+        return "unknown", show.gist(block, 2000)
+    kind = str(block.get("type"))
+    if kind == "text":
+        return "text", str(block.get("text", ""))
+    if kind in ("image", "audio"):
+        length = show.base64_bytes(block.get("data"))
+        return kind, f"{block.get('mimeType')}, {show.size(length) if length is not None else 'not base64'}"
+    if kind == "tool_use":
+        return "tool use", f"{block.get('name')} {show.gist(block.get('input'), 2000)}"
+    if kind == "tool_result":
+        return "tool result", show.gist(block.get("content"), 2000)
+    return kind, show.gist(block, 2000)
+
+
+def asks_of(session: Session, ids: list[str]) -> list[tuple[str, str, str, bool]]:
+    """The asks of a call, for its card: id, kind, state in words, and whether it waits."""
+    found = [session.inbox.asks[one] for one in ids[-20:] if one in session.inbox.asks]
+    return [(ask.id, KINDS[ask.kind][1], STATES[ask.state], ask.state == "open") for ask in found]
+
+
+# ----------------------------------------------------------------------------------------------------- answer forms
+
+
+def filled(ask: Ask, form: Entries) -> tuple[Field, Any, dict[str, list[str]]]:
+    """What was typed into a form: its tree, its value, and what is wrong by pointer."""
+    tree = forms.build(ask.schema, form=form)
+    read = forms.read(tree)
+    return tree, ({} if read.value is forms.MISSING else read.value), read.errors
+
+
+# ------------------------------------------------------------------------------------------------------------- JSON
+
+
+def ask_json(ask: Ask) -> dict[str, Any]:
+    """An ask, by the names that scripts rely on (architecture.md §5)."""
+    answer = ask.answer if ask.state == "answered" else None
+    outcome: dict[str, Any] | None = None
+    if answer is not None:
+        outcome = {"action": answer.action, "forced": answer.forced}
+        if answer.error is not None:
+            outcome["error"] = answer.error.wire()
+        elif ask.kind == "form" and answer.result is not None:
+            outcome["content"] = answer.result.get("content")
+        else:
+            outcome["result"] = answer.result
+    return {
+        "id": ask.id,
+        "kind": ask.kind,
+        "origin": ask.origin,
+        "state": ask.state,
+        "method": ask.method,
+        "params": ask.params,
+        "fields": _fields_json(ask),
+        "task_id": ask.task_id,
+        "call_id": ask.call_id,
+        "related_task": ask.related_task,
+        "message_seq": ask.message_seq,
+        "asked_at": wire_time(ask.asked_at),
+        "expires_at": None if ask.expires_at is None else wire_time(ask.expires_at),
+        "settled_at": None if ask.settled_at is None else wire_time(ask.settled_at),
+        "reason": ask.reason,
+        "completed_elsewhere": ask.completed_elsewhere,
+        "outcome": outcome,
+        "answered_by": None if answer is None else {"kind": answer.by.kind, "name": answer.by.name},
+        "findings": [_finding_json(one) for one in ask.findings],
+    }
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "level": finding.level,
+        "text": finding.text,
+        "advice": finding.advice,
+        "message_seq": finding.message_seq,
+    }
+
+
+def _fields_json(ask: Ask) -> list[dict[str, Any]] | None:
+    """The fields of a form ask, with the values a person would see pre-filled."""
+    if ask.kind != "form":
+        return None
+    tree = forms.build(ask.schema)
+    value = forms.read(tree).value
+    prefilled = value if isinstance(value, dict) else {}
+    return [
+        {
+            "name": child.pointer.lstrip("/").replace("~1", "/").replace("~0", "~"),
+            "kind": child.kind,
+            "label": child.label,
+            "description": child.description,
+            "required": child.required,
+            "options": [{"value": option.value, "title": option.title} for option in child.options],
+            **_prefilled(prefilled, child),
+        }
+        for child in tree.children
+    ]
+
+
+def _prefilled(value: dict[str, Any], child: Field) -> dict[str, Any]:
+    name = child.pointer.lstrip("/").replace("~1", "/").replace("~0", "~")
+    return {"value": value[name]} if name in value and (value[name] != "" or child.text) else {}
+
+
+def task_json(task: ReceiverTask) -> dict[str, Any]:
+    """A receiver task: the wire object, and what we know beside it."""
+    return {
+        **task.wire(),
+        "id": task.id,
+        "method": task.method,
+        "ask_id": task.ask_id,
+        "requested_ttl": task.requested_ttl,
+        "expires_at": None if task.expires_at is None else wire_time(task.expires_at),
+        "gone": task.gone,
+        "fetched": task.fetched,
+        "history": [
+            {"time": wire_time(visit.at), "what": visit.what, "text": visit.text, "seq": visit.seq}
+            for visit in task.visits
+        ],
+    }
+
+
+# ------------------------------------------------------------------------------------------------------------ tasks
+
+
+@dataclass(slots=True, frozen=True)
+class LifeStep:
+    """One line of a task's life; runs of polls are one."""
+
+    at: str
+    side: str
+    glyph: str
+    code: str
+    text: str
+    seq: int | None
+    end: bool = False
+
+
+@dataclass(slots=True)
+class TaskCard:
+    """A receiver task, as its page and the list show it."""
+
+    id: str
+    base: str
+    method: str
+    status: str
+    status_word: str
+    gone: str
+    wire_id: str
+    created: str
+    deadline: str | None
+    total_seconds: float | None
+    ttl_words: str
+    polls: int
+    last_poll: str
+    ask_id: str | None
+    call_id: str | None
+    title: str
+    message: str
+    life: list[LifeStep]
+    manners: list[str]
+    outcome: str
+
+
+def task_card(session: Session, task: ReceiverTask) -> TaskCard:
+    """One receiver task at this moment."""
+    from app.protocol.receiver_tasks import manners
+
+    ask = session.inbox.asks.get(task.ask_id or "")
+    polls = [visit for visit in task.visits if visit.what in ("tasks/get", "tasks/result")]
+    requested = "" if task.requested_ttl is None else f", asked for {show.duration(task.requested_ttl)}"
+    live = not task.terminal and task.gone is None
+    outcome = ""
+    if task.error is not None:
+        outcome = json.dumps(task.error.wire(), ensure_ascii=False, indent=2)
+    elif task.result is not None:
+        outcome = json.dumps(task.result, ensure_ascii=False, indent=2)
+    return TaskCard(
+        id=task.id,
+        base=f"/s/{session.id}",
+        method=task.method,
+        status=task.status,
+        status_word=task.gone if task.gone is not None and not task.terminal else TASK_WORDS[task.status],
+        gone=task.gone or "",
+        wire_id=task.task_id,
+        created=show.clock(task.created_at),
+        deadline=wire_time(task.expires_at) if live and task.expires_at is not None else None,
+        total_seconds=None if task.ttl is None else task.ttl / 1000,
+        ttl_words="no limit" if task.ttl is None else f"{show.duration(task.ttl)}{requested}",
+        polls=len(polls),
+        last_poll=show.clock(polls[-1].at) if polls else "",
+        ask_id=task.ask_id if ask is not None else None,
+        call_id=None if ask is None else ask.call_id,
+        title="" if ask is None else (ask.message or KINDS[ask.kind][1]),
+        message=task.message or "",
+        life=_life(task),
+        manners=manners(task),
+        outcome=outcome,
+    )
+
+
+_STEPS = {
+    "created": ("them", "i-req", "The server asked by a task, and Parley took it"),
+    "tasks/get": ("them", "i-req", "polled, and heard"),
+    "tasks/result": ("them", "i-req", "came for the result; the task was"),
+    "tasks/cancel": ("them", "i-req", "The server wants no answer any more"),
+    "answered": ("parley", "", "You answered:"),
+    "status": ("us", "o-not", "Now"),
+    "expired": ("parley", "", "The time was up, and the record is gone"),
+    "lost": ("parley", "", "The connection ended"),
+}
+
+
+def _life(task: ReceiverTask) -> list[LifeStep]:
+    steps: list[LifeStep] = []
+    run: list[Visit] = []
+
+    def fold() -> None:
+        if len(run) > 3:
+            steps.append(_step(run[0]))
+            gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(run)]
+            between = f"every {show.duration(1000 * sum(gaps) / len(gaps))} on average" if gaps else ""
+            steps.append(LifeStep("", "fold", "", "tasks/get", f"{len(run) - 2} more polls, {between}", None))
+            steps.append(_step(run[-1]))
+        else:
+            steps.extend(_step(one) for one in run)
+        run.clear()
+
+    for visit in task.visits:
+        if visit.what == "tasks/get":
+            run.append(visit)
+            continue
+        fold()
+        steps.append(_step(visit))
+    fold()
+    return steps
+
+
+def _step(visit: Visit) -> LifeStep:
+    side, glyph, words = _STEPS.get(visit.what, ("parley", "", visit.what))
+    code = visit.what if "/" in visit.what else ""
+    text = f"{words} {visit.text}".strip()
+    return LifeStep(
+        show.clock(visit.at), side, glyph, code, text, visit.seq, visit.text in ("completed", "failed", "cancelled")
+    )

@@ -1,0 +1,218 @@
+"""Routes of asks and tasks: GET shows one, POST answers it. An answer is checked, sent, and the card says what became
+of it; a form that does not fit comes back with a sentence beside each field, and what was typed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from app.core import forms
+from app.core.asks import Ask
+from app.core.forms import Entries
+from app.core.model import Refused
+from app.sessions import Session
+from app.web import ask_views, bodies, views
+from app.web.answers import in_json, show
+from app.web.ask_views import AskCard, TaskCard
+from app.web.pages import waiting_seconds
+from app.web.problems import unknown, wants_json
+from app.web.views import Context, Shell
+
+
+@dataclass(slots=True)
+class InboxPage(Context):
+    """The inbox alone: for a phone, and for scripts."""
+
+    template: ClassVar[str] = "pages/inbox.html"
+    part: ClassVar[str | None] = "parts/_inbox.html"
+    shell: Shell
+    session: Session
+
+    def as_json(self) -> dict[str, Any]:
+        inbox = self.session.inbox
+        return {
+            "open": [ask_views.ask_json(ask) for ask in inbox.open],
+            "settled": [ask_views.ask_json(ask) for ask in inbox.settled],
+        }
+
+
+@dataclass(slots=True)
+class AskPage(Context):
+    """One ask."""
+
+    template: ClassVar[str] = "pages/ask.html"
+    part: ClassVar[str | None] = "parts/_ask.html"
+    shell: Shell
+    ask: AskCard
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+@dataclass(slots=True)
+class TasksPage(Context):
+    """Both kinds of tasks, apart."""
+
+    template: ClassVar[str] = "pages/tasks.html"
+    part: ClassVar[str | None] = "parts/_tasks.html"
+    shell: Shell
+    tasks: list[TaskCard]
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+@dataclass(slots=True)
+class TaskPage(Context):
+    """The life of one receiver task."""
+
+    template: ClassVar[str] = "pages/task.html"
+    part: ClassVar[str | None] = "parts/_task.html"
+    shell: Shell
+    task: TaskCard
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+# -------------------------------------------------------------------------------------------------------------- GET
+
+
+async def inbox(request: Request) -> Response:
+    """What waits for an answer, then what is settled; with `count` only the number."""
+    session: Session = request.state.session
+    with anyio.move_on_after(waiting_seconds(request)):
+        while not session.open_asks and not session.closed:
+            await session.events.wait(session.events.seq)
+    if "count" in request.query_params:
+        return PlainTextResponse(str(session.open_asks))
+    return await show(request, InboxPage(views.shell(session, "inbox", "Inbox"), session))
+
+
+async def ask(request: Request) -> Response:
+    session: Session = request.state.session
+    return await show(request, _page(session, _find(request)))
+
+
+async def tasks(request: Request) -> Response:
+    session: Session = request.state.session
+    known = list(reversed(session.asking.tasks.values()))
+    cards = [ask_views.task_card(session, task) for task in known[:200]]
+    listed = {"receiver": [ask_views.task_json(task) for task in known], "client": []}
+    return await show(request, TasksPage(views.shell(session, "tasks", "Tasks"), cards, listed))
+
+
+async def task(request: Request) -> Response:
+    session: Session = request.state.session
+    found = session.asking.tasks.get(request.path_params["tid"])
+    if found is None:
+        raise unknown("There is no such task. The oldest ones are forgotten first.")
+    card = ask_views.task_card(session, found)
+    shell = views.shell(session, "task", f"Task {found.id[1:]}", of=found.id)
+    return await show(request, TaskPage(shell, card, ask_views.task_json(found)))
+
+
+# ------------------------------------------------------------------------------------------------------------- POST
+
+
+async def answer(request: Request) -> Response:
+    """Answer an ask. 422 with what is wrong, 409 when it is no longer open."""
+    session: Session = request.state.session
+    found = _find(request)
+    if not bodies.is_form(request):
+        said = (await bodies.read(request)).data
+        await session.asking.answer(found, said, request.state.identity)
+        return in_json(ask_views.ask_json(found))
+    form = Entries(await bodies.pairs(request))
+    tree, said, errors = _said(found, form)
+    typed = {name: form.first(name) or "" for name in ("text", "model", "stopReason", "json", "force")}
+    try:
+        if errors and not said.get("force"):
+            raise Refused("Some of it cannot be read.", errors)
+        await session.asking.answer(found, said, request.state.identity)
+    except Refused as refused:
+        homeless = forms.place(tree, refused.fields) if tree is not None else _flat(refused)
+        card = ask_views.ask_card(session, found, tree=tree, errors=homeless or [refused.message], typed=typed)
+        return await show(request, AskPage(_shell(session, found), card, {}), 422)
+    if wants_json(request):
+        return in_json(ask_views.ask_json(found))
+    if request.headers.get("hx-request") != "true":
+        return RedirectResponse(f"/s/{session.id}/asks/{found.id}", 303)
+    return await show(request, _page(session, found))
+
+
+async def form(request: Request) -> Response:
+    """A button inside the form: add, remove, another alternative. Nothing is sent to the server."""
+    session: Session = request.state.session
+    found = _find(request)
+    entries = Entries(await bodies.pairs(request))
+    operation = entries.first("_op")
+    if operation is not None:
+        forms.operate(entries, operation)
+    card = ask_views.ask_card(session, found, tree=forms.build(found.schema, form=entries))
+    return await show(request, AskPage(_shell(session, found), card, {}))
+
+
+async def clear(request: Request) -> Response:
+    """Forget what is settled."""
+    session: Session = request.state.session
+    session.inbox.clear()
+    if wants_json(request):
+        return in_json({"open": session.open_asks})
+    return RedirectResponse(f"/s/{session.id}", 303)
+
+
+def _said(found: Ask, form: Entries) -> tuple[forms.Field | None, dict[str, Any], dict[str, list[str]]]:
+    """What the fields of a card say, in the shape that a script would send."""
+    action = form.first("action")
+    said: dict[str, Any] = {"action": action}
+    if form.first("force"):
+        said["force"] = True
+    if action == "fail":
+        code = (form.first("code") or "").strip()
+        said["code"] = int(code) if code.lstrip("-").isdecimal() and len(code) < 12 else code
+        said["message"] = form.first("message") or ""
+        return None, said, {}
+    if found.kind == "form":
+        tree, value, errors = ask_views.filled(found, form)
+        if action == "accept":
+            said["content"] = value
+        return tree, said, errors if action == "accept" else {}
+    if found.kind == "sampling" and action == "respond":
+        text = form.first("json") or ""
+        if text.strip():
+            said["result"] = bodies.strict_json(text)
+        else:
+            content = {"type": "text", "text": (form.first("text") or "").replace("\r\n", "\n")}
+            said["result"] = {"role": "assistant", "content": content, "model": form.first("model") or ""}
+            if form.first("stopReason"):
+                said["result"]["stopReason"] = form.first("stopReason")
+    return None, said, {}
+
+
+def _flat(refused: Refused) -> list[str]:
+    return [sentence for sentences in refused.fields.values() for sentence in sentences]
+
+
+def _find(request: Request) -> Ask:
+    session: Session = request.state.session
+    found = session.inbox.asks.get(request.path_params["aid"])
+    if found is None:
+        raise unknown("There is no such ask. Settled ones are forgotten after a while.")
+    return found
+
+
+def _shell(session: Session, found: Ask) -> Shell:
+    return views.shell(session, "ask", ask_views.KINDS[found.kind][1], of=found.id)
+
+
+def _page(session: Session, found: Ask) -> AskPage:
+    return AskPage(_shell(session, found), ask_views.ask_card(session, found), ask_views.ask_json(found))

@@ -1,0 +1,454 @@
+"""What every page shares: the template engine, JSON and HTML of a context, labels in words, and the shell around it.
+
+One URL, two representations: `render` asks a context for its template or for `as_json`, whose field names scripts
+rely on (architecture.md §5). Knows the session; knows no route and no page of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.core.model import (
+    DemoTarget,
+    Finding,
+    HttpTarget,
+    Message,
+    StdioTarget,
+    wire_time,
+)
+from app.sessions import Session
+from app.web import ask_views
+from app.web import render as show
+from app.web.ask_views import InboxView
+from app.web.problems import wants_json
+from app.web.render import Html
+
+AnyTarget = StdioTarget | DemoTarget | HttpTarget
+
+RAIL_TOOLS = 200
+
+# ------------------------------------------------------------------------------------------------------- templates
+
+
+jinja = Environment(
+    loader=FileSystemLoader(show.directory("templates")),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+    finalize=lambda value: show.visible(value) if type(value) is str else value,
+)
+jinja.filters.update(
+    size=show.size,
+    number=show.number,
+    clock=show.clock,
+    time_of_day=show.time_of_day,
+    wire_time=wire_time,
+    duration=show.duration,
+    prose=show.prose,
+    gist=show.gist,
+    plural=show.plural,
+    figure=show.figure,
+)
+
+
+class Exact(str):
+    """Text that goes into a form field and comes back: nothing in it may be written out as an escape."""
+
+    __slots__ = ()
+
+
+jinja.filters["exact"] = Exact
+jinja.globals.update(asset=show.asset, icons=show.ICONS)
+
+
+def fragment(template: str, /, **context: Any) -> str:
+    """One template as text; parts for the stream and for htmx."""
+    return jinja.get_template(template).render(context)
+
+
+@dataclass(slots=True)
+class Context:
+    """The base of every context: which page it fills, which part stands for it, and its JSON."""
+
+    template: ClassVar[str]
+    part: ClassVar[str | None] = None
+
+    def as_json(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def values(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+def json_bytes(value: Any) -> bytes:
+    """JSON for a script: plain ASCII, so that nothing in it can break on the way; never NaN."""
+    try:
+        return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+async def render(
+    request: Request, context: Context, status: int = 200, headers: dict[str, str] | None = None
+) -> Response:
+    """The context as JSON, as a part (htmx asked), or as a page."""
+    extra = {"Vary": "Accept, HX-Request", "Cache-Control": "no-store", **(headers or {})}
+    if wants_json(request):
+        return Response(json_bytes(context.as_json()), status, extra, "application/json")
+    wanted_part = request.headers.get("hx-request") == "true" and context.part is not None
+    html = fragment(context.part if wanted_part and context.part else context.template, **context.values())
+    return Response(html.encode("utf-8", "backslashreplace"), status, extra, "text/html; charset=utf-8")
+
+
+# ------------------------------------------------------------------------------------------------- words and labels
+
+STATE_WORDS = {
+    "none": "not connected",
+    "connecting": "connecting",
+    "ready": "connected",
+    "lost": "connection lost",
+    "closed": "disconnected",
+}
+LAMPS = {"none": "", "connecting": "busy", "ready": "ready", "lost": "lost", "closed": ""}
+CALL_WORDS = {
+    "running": ("busy", "Running"),
+    "waiting": ("wait", "Waiting for you"),
+    "done": ("ok", "Done"),
+    "failed": ("x", "Failed"),
+    "cancelled": ("x", "Cancelled"),
+}
+LEVEL_WORDS = {"must": "Breaks a MUST.", "should": "Against a SHOULD.", "note": "Note."}
+jinja.globals.update(CALL_WORDS=CALL_WORDS, LEVEL_WORDS=LEVEL_WORDS, STATE_WORDS=STATE_WORDS, LAMPS=LAMPS)
+
+
+def transport_words(target: AnyTarget | None) -> str:
+    """How the server is reached, in a word or two."""
+    if isinstance(target, HttpTarget):
+        return "HTTP with SSE" if target.transport == "sse" else "streamable HTTP"
+    return "demo, stdio" if isinstance(target, DemoTarget) else "stdio" if target is not None else ""
+
+
+def target_json(target: AnyTarget | None) -> dict[str, Any] | None:
+    """A target for scripts and pages. Values of the environment and of headers are secrets; their names are not."""
+    if target is None:
+        return None
+    if isinstance(target, StdioTarget):
+        return {
+            "transport": "stdio",
+            "command": target.command,
+            "args": list(target.args),
+            "cwd": target.cwd,
+            "env": sorted(target.env),
+        }
+    if isinstance(target, HttpTarget):
+        return {"transport": target.transport, "url": target.url, "headers": sorted(target.headers)}
+    return {"transport": "demo"}
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "level": finding.level,
+        "text": finding.text,
+        "advice": finding.advice,
+        "message_seq": finding.message_seq,
+    }
+
+
+# -------------------------------------------------------------------------------------------------- keys of the tools
+
+_INDEX = re.compile(r"~(\d{1,6})")
+
+
+def _speakable(name: Any) -> bool:
+    if not isinstance(name, str) or not name or len(name) > 500 or _INDEX.fullmatch(name):
+        return False
+    if show.visible(name) != name or any(mark in name for mark in "\t\r\n"):
+        return False
+    return not any(part in {".", ".."} for part in re.split(r"[/\\]", name))
+
+
+def tool_keys(items: list[Any]) -> list[str]:
+    """How each tool is addressed: by its name, or as `~N` where the name is empty, ambiguous or unfit for a path."""
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    seen: dict[Any, int] = {}
+    for name in names:
+        if isinstance(name, str):
+            seen[name] = seen.get(name, 0) + 1
+    return [
+        name if _speakable(name) and seen[name] == 1 and isinstance(name, str) else f"~{index}"
+        for index, name in enumerate(names)
+    ]
+
+
+def find_tool(items: list[Any], key: str) -> int | None:
+    """The index of the tool that `key` names; None when there is none."""
+    keys = tool_keys(items)
+    if key in keys:
+        return keys.index(key)
+    found = _INDEX.fullmatch(key)
+    return int(found[1]) if found and int(found[1]) < len(items) else None
+
+
+@dataclass(slots=True, frozen=True)
+class ToolLink:
+    """One tool in a list: what it calls itself, and where its page is."""
+
+    key: str
+    name: str
+    title: str
+    description: str
+    href: str
+    notes: tuple[str, ...] = ()
+    arguments: str = ""
+
+
+def text_of(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def tool_links(session: Session, limit: int | None = None) -> list[ToolLink]:
+    """The tools of a session as links."""
+    items = session.tools.items if limit is None else session.tools.items[:limit]
+    keys = tool_keys(session.tools.items)
+    links = []
+    for key, item in zip(keys, items, strict=False):
+        tool = item if isinstance(item, dict) else {}
+        name = text_of(tool.get("name"))
+        hints = tool.get("annotations")
+        title = text_of(tool.get("title")) or (text_of(hints.get("title")) if isinstance(hints, dict) else "")
+        links.append(
+            ToolLink(
+                key=key,
+                name=name or f"(tool {key[1:]}, without a name)",
+                title=title,
+                description=text_of(tool.get("description")),
+                href=f"/s/{session.id}/tools/{quote(key, safe='~')}",
+                notes=annotation_words(hints),
+                arguments=", ".join(one.name for one in arguments_of(tool.get("inputSchema"))[:12]),
+            )
+        )
+    return links
+
+
+_HINTS = {
+    "readOnlyHint": ("only reads", "changes things"),
+    "destructiveHint": ("may destroy", "does not destroy"),
+    "idempotentHint": ("repeatable", "not repeatable"),
+    "openWorldHint": ("reaches outside", "stays inside"),
+}
+
+
+def annotation_words(hints: Any) -> tuple[str, ...]:
+    """What the server says about a tool, in words."""
+    if not isinstance(hints, dict):
+        return ()
+    return tuple(
+        words[0] if hints[key] else words[1] for key, words in _HINTS.items() if isinstance(hints.get(key), bool)
+    )
+
+
+@dataclass(slots=True, frozen=True)
+class Argument:
+    """One argument of a tool, in words."""
+
+    name: str
+    words: str
+    required: bool
+    title: str
+    description: str
+    default: str
+
+
+def arguments_of(schema: Any) -> list[Argument]:
+    """The arguments that an input schema names; [] when it is no object schema."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return []
+    wanted = schema.get("required")
+    required = {one for one in wanted if isinstance(one, str)} if isinstance(wanted, list) else set()
+    return [
+        Argument(
+            name=name,
+            words=show.type_words(sub),
+            required=name in required,
+            title=text_of(sub.get("title")) if isinstance(sub, dict) else "",
+            description=text_of(sub.get("description")) if isinstance(sub, dict) else "",
+            default=show.gist(sub["default"], 60) if isinstance(sub, dict) and "default" in sub else "",
+        )
+        for name, sub in list(properties.items())[:200]
+    ]
+
+
+def list_of(values: dict[str, Any], name: str) -> list[str]:
+    found = values.get(name)
+    return [str(one) for one in found] if isinstance(found, list) else [] if found is None else [str(found)]
+
+
+# --------------------------------------------------------------------------------------------------------- the shell
+
+
+@dataclass(slots=True, frozen=True)
+class NavItem:
+    """One line of the rail."""
+
+    key: str
+    label: str
+    icon: str
+    href: str
+    count: str
+
+
+def counts(session: Session) -> dict[str, str]:
+    """The numbers of the rail and of the drawer, by element id."""
+    log = session.messages
+    listed = [call for call in session.calls.values() if not call.quiet]
+    running = sum(not call.settled for call in listed)
+    return {
+        "n-tools": "" if session.tools.state == "none" else show.number(len(session.tools.items)),
+        "n-calls": (f"{running} running, " if running else "") + show.number(len(listed)) if listed else "",
+        "n-tasks": show.number(len(session.asking.tasks)) if session.asking.tasks else "",
+        "inbox-sum": ask_views.summary(session),
+        "n-settled": show.number(len(session.inbox.settled)),
+        "n-roots": show.number(len(session.roots)) if session.roots else "",
+        "n-log": show.number(log.count) if log.count else "",
+        "n-stderr": show.number(session.stderr.count) if session.stderr.count else "",
+        "log-count": show.number(log.count),
+        "log-sum": f"{show.number(log.inbound)} in, {show.number(log.outbound)} out, "
+        f"{show.plural(log.findings_total, 'finding')}",
+    }
+
+
+def figures(session: Session) -> dict[str, str]:
+    """The numbers of the overview, by element id."""
+    log = session.messages
+    traffic = f"{show.plural(log.count, 'message')}, {show.size(log.bytes_total)}"
+    return {"traffic": traffic, "findings-total": show.number(log.findings_total)}
+
+
+@dataclass(slots=True)
+class Shell:
+    """What surrounds every page of a session: top bar, rail, inbox, drawer, stream."""
+
+    sid: str
+    base: str
+    page: str
+    title: str
+    seq: int
+    label: str
+    state: str
+    version: str
+    transport: str
+    target_label: str
+    lead: str
+    waiting: int
+    nav: list[NavItem]
+    tools: list[ToolLink]
+    tools_total: int
+    tool_key: str | None
+    numbers: dict[str, str]
+    rows: Html
+    earlier: int | None
+    stream_url: str
+    trouble: str
+    inbox: InboxView | None
+    """None where only the surroundings are patched."""
+
+
+def wheretext_of(session: Session) -> tuple[str, str, str]:
+    """Version, transport and lead line of the current connection."""
+    info = session.info
+    version = info.protocol_version or "" if info.state in {"ready", "lost"} else ""
+    lead = STATE_WORDS[info.state]
+    if info.state == "ready":
+        server = info.server_info if isinstance(info.server_info, dict) else {}
+        said = text_of(server.get("version"))
+        parts = [
+            said[:40],
+            f"pid {info.pid}" if info.pid is not None else "",
+            lead if not said and not info.pid else "",
+        ]
+        lead = ", ".join(part for part in parts if part)
+    return version, transport_words(session.target), lead
+
+
+def log_rows(session: Session, messages: list[Message]) -> Html:
+    """Rows of the log, ready to insert."""
+    base, log = f"/s/{session.id}", session.messages
+    return show.markup(show.log_row(message, log.findings(message.seq), base) for message in messages)
+
+
+def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:
+    base = f"/s/{session.id}"
+    return [
+        NavItem("overview", "Overview", "conn", base, ""),
+        NavItem("tools", "Tools", "tool", f"{base}/tools", numbers["n-tools"]),
+        NavItem("calls", "Calls", "run", f"{base}/calls", numbers["n-calls"]),
+        NavItem("tasks", "Tasks", "task", f"{base}/tasks", numbers["n-tasks"]),
+        NavItem("roots", "Roots", "root", f"{base}/roots", numbers["n-roots"]),
+        NavItem("log", "Log", "loglist", f"{base}/log", numbers["n-log"]),
+        NavItem("stderr", "Stderr", "err", f"{base}/stderr", numbers["n-stderr"]),
+    ]
+
+
+def shell(
+    session: Session,
+    page: str,
+    title: str,
+    *,
+    of: str = "",
+    tool_key: str | None = None,
+    messages: list[Message] | None = None,
+    rows: int = 200,
+    inbox: bool = True,
+) -> Shell:
+    """The surroundings of one page, at this moment; the stream goes on from `seq`."""
+    seq = session.events.seq
+    version, transport, lead = wheretext_of(session)
+    numbers = counts(session)
+    visible = session.messages.last(rows) if messages is None else messages
+    first = session.messages.first_seq
+    query = {"since": str(seq), "page": page} | ({"of": of} if of else {})
+    return Shell(
+        sid=session.id,
+        base=f"/s/{session.id}",
+        page=page,
+        title=title,
+        seq=seq,
+        label=session.label,
+        state=session.info.state,
+        version=version,
+        transport=transport,
+        target_label=session.target.label if session.target is not None else "no server yet",
+        lead=lead,
+        waiting=session.open_asks,
+        nav=nav(session, numbers),
+        tools=tool_links(session, RAIL_TOOLS),
+        tools_total=len(session.tools.items),
+        tool_key=tool_key,
+        numbers=numbers,
+        rows=log_rows(session, visible),
+        earlier=visible[0].seq if visible and first is not None and visible[0].seq > first else None,
+        stream_url=f"/s/{session.id}/events?{urlencode(query)}",
+        trouble=session.info.trouble.message if session.info.trouble is not None else "",
+        inbox=ask_views.inbox_view(session) if inbox else None,
+    )
