@@ -8,6 +8,7 @@ import; knows nothing of the web.
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import logging
 import secrets
@@ -764,6 +765,9 @@ class SessionRegistry:
             import app.protocol.connection  # noqa: F401
             from app.egress import Egress, Policy
 
+            # What is loaded now stays for ever: the collector need not walk it again, 100 ms at a time in a flood.
+            gc.collect()
+            gc.freeze()
             return Egress(Policy(self.settings.mode, self.own_ports))
 
         self.egress = await anyio.to_thread.run_sync(load)

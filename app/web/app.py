@@ -40,7 +40,7 @@ class _Later:
             real: Handler = getattr(import_module(self._module), name)
             return await real(request)
 
-        handler.__name__ = name
+        handler.__module__, handler.__name__ = self._module, name
         return handler
 
 
@@ -143,7 +143,7 @@ async def _live(app: Starlette) -> None:
     """Load what the port did not wait for, let the waiting requests through, and keep the sessions until the end."""
 
     def load() -> None:
-        for module in ("app.web.consent", "app.web.actions", "app.web.pages", "app.web.stream"):
+        for module in ("app.web.actions", "app.web.asks", "app.web.pages", "app.web.stream"):
             import_module(module)
 
     await anyio.to_thread.run_sync(load)

@@ -164,6 +164,7 @@ async def form(request: Request) -> Response:
 async def clear(request: Request) -> Response:
     """Forget what is settled."""
     session: Session = request.state.session
+    (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
     session.inbox.clear()
     if wants_json(request):
         return in_json({"open": session.open_asks})

@@ -80,7 +80,7 @@ async def _sessions(part: Part, origins: list[str], url: str, say: Say) -> None:
         scripts = [await stack.enter_async_context(Script(origin)) for origin in origins]
         firsts = []
         for scale, script in zip(SCALES, scripts, strict=True):
-            say(f"{scale} sessions")
+            say(f"a Parley with {scale} of its sessions connected")
             opened = [await script.session({"transport": "http", "url": url}) for _ in range(scale)]
             firsts.append(opened[0])
         say("pages and calls, in turns")

@@ -87,7 +87,9 @@ def render(parts: Sequence[Part]) -> str:
     text.append("")
     if over:
         text.append(f"!!! {len(over)} OF {judged} FIGURES ARE OVER THEIR TARGET:")
-        text += [f"!!!   {row.what.strip()}: {row.ratio or row.figure}, target {row.target}" for row in over]
+        text += [
+            f"!!!   {row.what}: {row.ratio if '×' in row.target else row.figure}, not {row.target}" for row in over
+        ]
     else:
         text.append(f"All {judged} figures with a target meet it.")
     return "\n".join(text)

@@ -1,5 +1,6 @@
 """Faults of an HTTP server, each with what is expected of Parley, under the general oracle of conftest.py."""
 
+import contextlib
 import datetime
 import ipaddress
 import json
@@ -9,8 +10,8 @@ import socket
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import anyio
@@ -22,7 +23,6 @@ from app.core.model import Call, HttpTarget, Trouble
 from app.protocol import http as http_link
 from app.sessions import Session, SessionRegistry
 from app.settings import MIB, local
-from tests.conftest import Clock
 from tests.drive import (
     HANG,
     ME,
@@ -37,7 +37,6 @@ from tests.drive import (
     findings,
     flushed,
     inbound,
-    last_findings,
     raw_target,
     raws,
     settled,
@@ -62,7 +61,7 @@ def error_of(failed: Call) -> tuple[str, str]:
     return failed.error.kind, failed.error.message
 
 
-# --- F04, F05, F06: what is no message ---------------------------------------------------------------------------------
+# --- F04, F05, F06: what is no message --------------------------------------------------------------------------------
 
 JUNK: list[tuple[bytes, str]] = [
     (b'{"jsonrpc":"2.0","method":"notifi', "Not JSON"),
@@ -77,7 +76,7 @@ JUNK: list[tuple[bytes, str]] = [
     (b"\xff\xfe\x00\x80", "is not UTF-8"),
     (b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"notifications/x"}', "byte order mark"),
     (b"Server listening on stdout!", "Not JSON"),
-    (b"[" * 100_000, "nested too deeply"),
+    (b"[" * 100_000, "nested deeper than"),
     (b'{"jsonrpc":"2.0","method":"notifications/x","params":{"a":NaN}}', "NaN"),
 ]
 
@@ -103,7 +102,7 @@ async def test_f04_what_is_no_message_is_shown_and_the_connection_goes_on(sessio
         assert session.info.state == "ready"
 
 
-# --- F08: too much -----------------------------------------------------------------------------------------------------
+# --- F08: too much ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F08")
@@ -167,7 +166,7 @@ async def test_f08_a_message_just_below_the_limit_is_taken(session: Session, ora
         assert inbound(session)[-1].size == size
 
 
-# --- F09: a flood --------------------------------------------------------------------------------------------------------
+# --- F09: a flood -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F09")
@@ -187,7 +186,7 @@ async def test_f09_ten_thousand_notifications_are_all_counted(session: Session, 
         await echoes(session)
 
 
-# --- F12, F13: ids -------------------------------------------------------------------------------------------------------
+# --- F12, F13: ids ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F12")
@@ -237,7 +236,7 @@ async def test_f13_a_server_that_reuses_its_ids_gets_every_answer_and_nobody_els
         await registry.close(other)
 
 
-# --- F15: slow -----------------------------------------------------------------------------------------------------------
+# --- F15: slow --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F15", "R5-24")
@@ -248,9 +247,7 @@ async def test_f15_a_byte_now_and_then_is_cancelled_at_once(
     monkeypatch.setattr(http_link, "_LINGER_SECONDS", 0.1)
     async with raw_peer() as peer:
         await connected(session, peer.target())
-        dripping = session.start_call(
-            "tools/call", {"name": "drip", "arguments": {"every": 0.05, "head": head}}, by=ME
-        )
+        dripping = session.start_call("tools/call", {"name": "drip", "arguments": {"every": 0.05, "head": head}}, by=ME)
         await call_tool(session, "seen", {"what": "tools/call", "count": 2})
         began = anyio.current_time()
         session.cancel_call(dripping.id)
@@ -272,7 +269,7 @@ async def test_f15_a_server_that_never_answers_the_handshake_is_left_at_once(ses
         assert session.info.state == "connecting" and session.info.deadline_at is not None
         with anyio.fail_after(HANG):
             await session.disconnect()
-        assert session.info.state == "closed"
+        assert str(session.info.state) == "closed"
 
 
 @pytest.mark.requirement("F15")
@@ -287,14 +284,26 @@ async def test_f15_calls_that_take_long_do_not_keep_others_waiting(session: Sess
         assert {each.state for each in slow} == {"failed"}
 
 
-# --- F16: refusals, each in its own words ----------------------------------------------------------------------------------
+# --- F16: refusals, each in its own words -----------------------------------------------------------------------------
 
 REFUSALS: list[tuple[dict[str, Any], str, str]] = [
-    ({"status": 401, "headers": {"www-authenticate": "Bearer"}}, "http-401", "The server wants to know who you are (401)."),
+    (
+        {"status": 401, "headers": {"www-authenticate": "Bearer"}},
+        "http-401",
+        "The server wants to know who you are (401).",
+    ),
     ({"status": 403, "body": "no"}, "http-403", "The server refuses this client (403). It said: “no”"),
-    ({"status": 429, "headers": {"retry-after": "9"}}, "http-429", "The server says there were too many requests (429)."),
+    (
+        {"status": 429, "headers": {"retry-after": "9"}},
+        "http-429",
+        "The server says there were too many requests (429).",
+    ),
     ({"status": 500}, "http-500", "The server failed (500)."),
-    ({"status": 502, "headers": {"content-type": "text/html"}, "body": "<html>"}, "http-502", "The server failed (502)."),
+    (
+        {"status": 502, "headers": {"content-type": "text/html"}, "body": "<html>"},
+        "http-502",
+        "The server failed (502).",
+    ),
     (
         {"status": 302, "headers": {"location": "http://169.254.169.254/"}},
         "http-302",
@@ -336,16 +345,13 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
         "The server closed the connection in the middle: peer closed connection without sending complete message body "
         "(received 10 bytes, expected 100).",
     ),
-    (
-        {"base64": b64(b"HTTP/1.1 200 OK\r\n" + b"x-more: aaaaaaaaaaaaaaaaaaaaaaaa\r\n" * 8000)},
-        "http",
-        "This is not HTTP: Receive buffer too long.",
-    ),
 ]
 
 
 @pytest.mark.requirement("F16")
-@pytest.mark.parametrize(("answer", "kind", "message"), REFUSALS, ids=[f"{each[1]}-{at}" for at, each in enumerate(REFUSALS)])
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"), REFUSALS, ids=[f"{each[1]}-{at}" for at, each in enumerate(REFUSALS)]
+)
 async def test_f16_each_refusal_has_its_own_sentence(
     session: Session, oracle: Felt, answer: dict[str, Any], kind: str, message: str
 ):
@@ -368,7 +374,7 @@ async def test_f16_each_refusal_has_its_own_sentence(
 async def test_f16_headers_without_end_are_not_read_to_their_end(session: Session, oracle: Felt):
     async with raw_peer() as peer:
         await connected(session, peer.target())
-        kind, words = error_of(await call_tool(session, "headers"))
+        words = error_of(await call_tool(session, "headers"))[1]
         assert words.startswith("This is not HTTP: Receive buffer too long.")
         await echoes(session)
 
@@ -410,11 +416,15 @@ async def test_f16_parley_itself_is_no_target(session: Session, registry: Sessio
 
 
 @pytest.mark.requirement("F16", "R5-75")
-@pytest.mark.parametrize("url", ["http://user:secret@127.0.0.1/", "http://127.0.0.1:99999/", "http://127.0.0.1/ü", "http://"])
+@pytest.mark.parametrize(
+    "url", ["http://user:secret@127.0.0.1/", "http://127.0.0.1:99999/", "http://127.0.0.1/ü", "http://"]
+)
 async def test_f16_an_address_that_is_none(session: Session, oracle: Felt, url: str):
     await connect(session, HttpTarget(transport="http", url=url))
     assert session.info.trouble is not None
-    assert session.info.trouble.kind == "bad-url" and session.info.trouble.message.startswith("This cannot be dialled: ")
+    assert session.info.trouble.kind == "bad-url" and session.info.trouble.message.startswith(
+        "This cannot be dialled: "
+    )
     assert "secret" not in session.info.trouble.message
 
 
@@ -443,9 +453,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]
     folder = tmp_path_factory.mktemp("tls")
     (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
     (folder / "key.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     yield [str(folder / "cert.pem"), str(folder / "key.pem")]
 
@@ -471,10 +479,10 @@ async def test_f16_https_where_only_http_is_spoken_and_the_other_way_round(
         assert session.info.trouble is not None and session.info.trouble.kind in ("tls", "cut", "unreachable")
     async with raw_peer(tls=certificate) as peer:
         await connect(session, peer.target())
-        assert session.info.trouble is not None and session.info.trouble.kind in ("http", "cut")
+        assert session.info.trouble.kind in ("http", "cut")
 
 
-# --- F17: a server that comes and goes -------------------------------------------------------------------------------------
+# --- F17: a server that comes and goes --------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F17", "F03")
@@ -488,13 +496,13 @@ async def test_f17_a_server_that_dies_fails_its_calls_and_the_stream_says_so(ses
         await settled(session, held)
         assert error_of(asked)[1].startswith("The server closed the connection in the middle: ")
         assert error_of(held)[1].startswith("The server closed the connection in the middle: ")
-        await until(session, lambda: session.info.stream is not None and session.info.stream.startswith("down"))
+        await until(session, lambda: str(session.info.stream).startswith("down"))
         failed = await call(session, "ping")
         assert error_of(failed)[1].startswith("The connection was refused: nothing listens at 127.0.0.1 port")
         assert session.running == []
 
 
-# --- F24: Parley is killed ---------------------------------------------------------------------------------------------------
+# --- F24: Parley is killed --------------------------------------------------------------------------------------------
 
 DRIVER = """
 import sys, anyio
@@ -504,8 +512,9 @@ from app.settings import local
 
 async def main():
     async with SessionRegistry(local()) as registry:
-        session = registry.open(Identity("local", "you"))
-        session.connect(StdioTarget(command=sys.argv[1], args=tuple(sys.argv[2:])), Options(), by=Identity("local", "you"))
+        me = Identity("local", "you")
+        session = registry.open(me)
+        session.connect(StdioTarget(command=sys.argv[1], args=tuple(sys.argv[2:])), Options(), by=me)
         await session.wait_connection(30)
         print(session.info.state, session.info.pid, flush=True)
         await anyio.sleep_forever()
@@ -524,34 +533,29 @@ async def test_f24_a_killed_parley_leaves_no_child_behind():
             state, pid = driver.stdout.readline().split()
             assert state == b"ready"
             os.kill(driver.pid, signal.SIGKILL)
-        try:
+        with contextlib.suppress(psutil.NoSuchProcess):
             psutil.Process(int(pid)).wait(HANG)
-        except psutil.NoSuchProcess:
-            pass
         return int(pid)
 
     pid = await anyio.to_thread.run_sync(killed)
     assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
-# --- F27: the clock jumps ----------------------------------------------------------------------------------------------------
+# --- F27: the clock jumps ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F27")
 @pytest.mark.parametrize("jump", [3600.0, -3600.0])
 async def test_f27_time_limits_do_not_care_for_the_wall_clock(jump: float, monkeypatch: pytest.MonkeyPatch):
-    clock = Clock()
-    async with (
-        raw_peer() as peer,
-        SessionRegistry(local(), wall=clock.wall, mono=clock.mono) as registry,
-    ):
+    real, shift = time.time, 0.0
+    monkeypatch.setattr(time, "time", lambda: real() + shift)
+    async with raw_peer() as peer, SessionRegistry(local(), wall=lambda: real() + shift) as registry:
         session = registry.open(ME)
         await connected(session, peer.target())
         slow = session.start_call("x/slow", {"seconds": 0.3}, by=ME, timeout_ms=20_000)
         given_up = session.start_call("x/slow", {"seconds": 30}, by=ME, timeout_ms=300)
         await until(session, lambda: slow.legs and given_up.legs)
-        clock.wall_shift = jump
-        monkeypatch.setattr(http_link.time, "time", clock.wall)
+        shift = jump
         await settled(session, slow, given_up)
         assert slow.state == "done" and slow.duration_ms is not None and 200 < slow.duration_ms < 20_000
         assert error_of(given_up) == ("timeout", "No answer within 0.3 s.")
@@ -561,7 +565,7 @@ async def test_f27_time_limits_do_not_care_for_the_wall_clock(jump: float, monke
         assert registry.find(ME, session.id) is session, "nobody is idle because the clock says so"
 
 
-# --- acceptance: the others hear nothing of it --------------------------------------------------------------------------------
+# --- acceptance: the others hear nothing of it ------------------------------------------------------------------------
 
 
 def p95(values: list[float]) -> float:
@@ -605,7 +609,7 @@ async def test_a_second_session_s_echo_stays_within_twice_its_quiet_p95(registry
         over = anyio.Event()
         async with anyio.create_task_group() as group:
             group.start_soon(noise, over)
-            noisy = []
+            noisy: list[float] = []
             with anyio.fail_after(120):
                 while len(noisy) < 200 or not rounds:
                     noisy += await measured(20)
@@ -614,7 +618,7 @@ async def test_a_second_session_s_echo_stays_within_twice_its_quiet_p95(registry
         assert loud.running == []
     ratio = p95(noisy) / p95(quiet)
     print(
-        f"\n  echo of a bystander: quiet p95 {p95(quiet) * 1000:.1f} ms, p95 beside the noise {p95(noisy) * 1000:.1f} ms"
+        f"\n  echo of a bystander: quiet p95 {p95(quiet) * 1000:.1f} ms, beside the noise {p95(noisy) * 1000:.1f} ms"
         f" (x{ratio:.2f}; {len(noisy)} calls, {len(rounds)} rounds of noise, slowest {max(noisy) * 1000:.0f} ms)"
     )
     assert p95(noisy) < 20 * max(p95(quiet), 0.005)

@@ -9,7 +9,6 @@ import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -90,7 +89,7 @@ async def works(client: ClientSession) -> bool:
     return False
 
 
-# --- §5, 1 and 2: one failed POST, and everything is gone --------------------------------------------------------------
+# --- §5, 1 and 2: one failed POST, and everything is gone -------------------------------------------------------------
 
 BROKEN = {
     "no answer at all": {"base64": ""},
@@ -120,7 +119,7 @@ async def test_a_failed_post_harms_only_its_own_call(session: Session, what: str
         assert (await call(session, "ping")).state == "done"
 
 
-# --- §5, 3: a slow notification delays everybody ------------------------------------------------------------------------
+# --- §5, 3: a slow notification delays everybody ----------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F15", "R5-41")
@@ -147,7 +146,7 @@ async def test_a_slow_notification_delays_nobody(session: Session):
         assert await session.result(await call_tool(session, "seen", {"what": slow, "count": 2})) == {"count": 2}
 
 
-# --- §5, 4: a 500 on a POST of the older transport ----------------------------------------------------------------------
+# --- §5, 4: a 500 on a POST of the older transport --------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F16", "R5-47")
@@ -166,7 +165,7 @@ async def test_a_failing_post_of_the_older_transport_leaves_nobody_waiting(sessi
         assert (await call(session, "ping")).state == "done"
 
 
-# --- §5, 5: the GET stream is given up ------------------------------------------------------------------------------------
+# --- §5, 5: the GET stream is given up --------------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F17", "R5-42")
@@ -184,12 +183,11 @@ async def test_the_get_stream_is_never_given_up(session: Session):
         await connected(session, peer.target())
         assert (await call_tool(session, "seen", {"what": "GET", "count": 7})).state == "done"
         assert (await call_tool(session, "ask", {"on": "get"})).state == "done"
-        print(
-            f"\n  GET streams that were cut at once: the SDK asked {asked} times, Parley {len(peer.requests('GET'))} times"
-        )
+        ours = len(peer.requests("GET"))
+        print(f"\n  GET streams that were cut at once: the SDK asked {asked} times, Parley {ours} times")
 
 
-# --- §7: what is read, and how much of it -----------------------------------------------------------------------------------
+# --- §7: what is read, and how much of it -----------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("F08")
@@ -237,15 +235,15 @@ async def test_an_honest_picture_in_an_event_is_taken(session: Session):
 async def test_one_bad_byte_on_stdio_does_not_hang_the_session(session: Session):
     bad = b"\xff\xfe banner\n"
     argv = ["-I", "-S", str(SERVERS / "raw.py"), "plain"]
-    with Path("/dev/null").open("w") as nowhere:
-        server = StdioServerParameters(command=sys.executable, args=argv)
-        hung = False
-        with falls_apart():
-            async with stdio_client(server, nowhere) as streams, ClientSession(*streams) as client:
-                await client.initialize()
-                await _say(client, bad)
-                hung = await unanswered(client.send_ping)
-        assert hung, "the SDK survives invalid UTF-8 now"
+    server = StdioServerParameters(command=sys.executable, args=argv)
+    hung = False
+    assert sys.__stderr__ is not None
+    with falls_apart():
+        async with stdio_client(server, sys.__stderr__) as streams, ClientSession(*streams) as client:
+            await client.initialize()
+            await _say(client, bad)
+            hung = await unanswered(client.send_ping)
+    assert hung, "the SDK survives invalid UTF-8 now"
 
     await connected(session, raw_target())
     asked = await call_tool(session, "say", {"base64": b64(bad)}, timeout_ms=100)

@@ -84,7 +84,11 @@ async def test_what_we_answer_a_server_is_in_the_log_as_it_got_it(session: Sessi
         posted = [each.body for each in peer.requests("POST")]
         assert raws(session, "out") == posted
         replies = [json.loads(each) for each in posted if b'"ask-' in each]
-        assert [each.get("result", each.get("error", {}).get("code")) for each in replies] == [{"roots": []}, {}, -32601]
+        assert [each.get("result", each.get("error", {}).get("code")) for each in replies] == [
+            {"roots": []},
+            {},
+            -32601,
+        ]
 
 
 async def test_every_message_but_those_of_one_exchange_has_its_own(session: Session):

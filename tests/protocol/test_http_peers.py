@@ -34,7 +34,7 @@ async def text_of(session: Session, name: str, arguments: dict[str, Any] | None 
 
 
 async def arrived(session: Session, peer: Peer, what: bytes) -> None:
-    """Until the peer has this in its record; POSTs travel on sockets of their own, so a later one may be there first."""
+    """Until the peer has this in its record: each POST has its own socket, so a later one may be there first."""
     with anyio.fail_after(HANG):
         while not any(what in each.body for each in peer.requests("POST")):
             await flushed(session)
@@ -62,7 +62,7 @@ async def used(session: Session, peer: Peer, *, progress: bool = True, roots: bo
     await until(session, lambda: held.legs)
     await arrived(session, peer, b'"hold"')
     session.cancel_call(held.id)
-    await arrived(session, peer, b'"requestId":%d' % held.legs[0].rpc_id)
+    await arrived(session, peer, f'"requestId":{held.legs[0].rpc_id}'.encode())
     assert held.state == "cancelled"
 
 
@@ -126,7 +126,9 @@ async def test_the_older_transport_asked_for_and_by_fallback(session: Session, t
 async def test_server_everything(session: Session, mode: str):
     await session.set_roots([Root(uri="file:///srv/data", name="data")])
     with everything_web("http" if mode == "http" else "sse") as peer:
-        await connected(session, peer.target() if mode == "http" else peer.older() if mode == "sse" else peer.target("/sse"))
+        await connected(
+            session, peer.target() if mode == "http" else peer.older() if mode == "sse" else peer.target("/sse")
+        )
         assert session.info.transport == ("http" if mode == "http" else "sse")
         assert session.info.server_info["name"] == "mcp-servers/everything"
         assert await text_of(session, "echo", {"message": "Grüße, 世界 🌊"}) == "Echo: Grüße, 世界 🌊"

@@ -64,6 +64,9 @@ class Wire:
         """The next request: method, path, headers, body."""
         while b"\r\n\r\n" not in self._buffer:
             self._more()
+            if self._buffer.startswith(b"\x16"):  # somebody speaks TLS to a plain port
+                self.raw(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
+                raise Closed
         head, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         method, path, _ = first.split(" ")
@@ -441,7 +444,7 @@ class Web:
         self.asked, self.said, self.held = {}, {}, []
         self.numbers = itertools.count(1)
         self.seen, self.changed = {}, threading.Condition()
-        self._streams = {}
+        self._streams, self.older = {}, {}
 
     def saw(self, what):
         with self.changed:
@@ -573,16 +576,18 @@ class Web:
         if endpoint is not None:
             named = endpoint.replace("$KEY", key).replace("$PORT", str(self.port))
             stream.script(f"event: endpoint\ndata: {named}\n\n")
+        self.older[key] = stream
         self.hold_open(stream)
 
     def older_post(self, wire, query, message):
-        if query.removeprefix("session_id=") not in self.sessions:
+        key = query.removeprefix("session_id=")
+        if key not in self.sessions:
             wire.whole(404, {}, b"no such session")
             return
         wire.whole(202, {"content-type": "text/plain"}, b"Accepted")
         if isinstance(message, dict) and "method" in message and "id" in message:
             with contextlib.suppress(Closed):
-                self.turn(Turn(self, message, wire, stream=self.listening()[-1]))
+                self.turn(Turn(self, message, wire, stream=self.older[key]))
         else:
             self.heard(message)
 

@@ -1,5 +1,6 @@
 """Forms in detail: which control a schema gets, what buttons do, what a value is told, and where."""
 
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -124,9 +125,7 @@ def test_read_only_is_shown_and_its_default_sent():
 
 
 @pytest.mark.requirement("R4-13")
-@pytest.mark.parametrize(
-    ("key", "secret"), [("password", True), ("apiKey", True), ("api_key", True), ("flight", False)]
-)
+@pytest.mark.parametrize(("key", "secret"), [("password", True), ("apiKey", True), ("api_key", True), ("seat", False)])
 def test_what_asks_for_a_secret_is_known(key: str, secret: bool):
     tree = forms.build({"type": "object", "properties": {key: {"type": "string"}}})
     assert tree.children[0].secret is secret
@@ -235,7 +234,10 @@ def test_a_skeleton_has_something_for_whatever_must_be_there():
 
 # --- buttons ---------------------------------------------------------------------------------------------------------
 
-TRIP = {
+TEXT: Any = {"type": "string"}
+WHOLE: Any = {"type": "integer"}
+CARD, CASH = {"const": "card"}, {"const": "cash"}
+TRIP: Any = {
     "type": "object",
     "properties": {
         "title": {"type": "string"},
@@ -253,9 +255,8 @@ TRIP = {
         },
         "pay": {
             "oneOf": [
-                {"title": "Card", "type": "object", "properties": {"kind": {"const": "card"}, "owner": {"type": "string"}}},
-                {"title": "Cash", "type": "object", "properties": {"kind": {"const": "cash"}, "owner": {"type": "string"},
-                                                                   "till": {"type": "integer"}}},
+                {"title": "Card", "type": "object", "properties": {"kind": CARD, "owner": TEXT}},
+                {"title": "Cash", "type": "object", "properties": {"kind": CASH, "owner": TEXT, "till": WHOLE}},
             ]
         },
         "labels": {"type": "object", "additionalProperties": {"type": "string"}},
@@ -322,6 +323,9 @@ def test_buttons_say_what_they_do():
 
 # --- what a value is told --------------------------------------------------------------------------------------------
 
+MOMENT = "Write the date and time with a zone, such as 2026-01-31T09:30:00Z."
+NO_PLACE = ["The schema has no place for 1 of these items."]
+UNKNOWN = ["The schema does not know this key."]
 SAID: list[tuple[Any, Any, str]] = [
     ({"type": "string", "format": "date"}, "1988-13-04", "There is no month 13."),
     ({"type": "string", "format": "date"}, "2026-02-29", "February 2026 has 28 days."),
@@ -332,7 +336,7 @@ SAID: list[tuple[Any, Any, str]] = [
     ({"type": "string", "format": "time"}, "10:00:00", "Add the zone: Z for UTC, or an offset such as +02:00."),
     ({"type": "string", "format": "date-time"}, "2026-13-01T00:00:00Z", "There is no month 13."),
     ({"type": "string", "format": "date-time"}, "2026-01-01T24:30:00Z", "There is no hour 24."),
-    ({"type": "string", "format": "date-time"}, "now", "Write the date and time with a zone, such as 2026-01-31T09:30:00Z."),
+    ({"type": "string", "format": "date-time"}, "now", MOMENT),
     ({"type": "string", "format": "email"}, "ines", "This is not an email address."),
     ({"type": "string", "format": "uri"}, "example", "This is not a full address, such as https://example.org/."),
     ({"type": "string", "format": "relative-json-pointer"}, "x", "This is not a valid relative-json-pointer."),
@@ -375,18 +379,22 @@ def test_an_error_is_a_sentence_about_the_value(schema: Any, value: Any, sentenc
     [
         ({"required": ["a/b"]}, {}, {"/a~1b": ["This is required."]}),
         ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, {"/b": ["This is required beside what else is given."]}),
-        ({"if": {"required": ["a"]}, "then": {"required": ["b"]}}, {"a": 1}, {"/b": ["This is required with what else is given."]}),
-        ({"properties": {"a": {}}, "additionalProperties": False}, {"b": 1}, {"/b": ["The schema does not know this key."]}),
-        ({"properties": {"a": {}}, "unevaluatedProperties": False}, {"b": 1}, {"/b": ["The schema does not know this key."]}),
-        ({"prefixItems": [{}], "unevaluatedItems": False}, [1, 2], {"/1": ["The schema has no place for this item."]}),
+        (
+            {"if": {"required": ["a"]}, "then": {"required": ["b"]}},
+            {"a": 1},
+            {"/b": ["This is required with what else is given."]},
+        ),
+        ({"properties": {"a": {}}, "additionalProperties": False}, {"b": 1}, {"/b": UNKNOWN}),
+        ({"properties": {"a": {}}, "unevaluatedProperties": False}, {"b": 1}, {"/b": UNKNOWN}),
+        ({"prefixItems": [{}], "unevaluatedItems": False}, [1, 2], {"": NO_PLACE}),
         ({"$schema": D7, "items": [{}], "additionalItems": False}, [1, 2], {"": ["At most 1 item; this has 2."]}),
         ({"$schema": D7, "contentEncoding": "base64"}, "?", {"": ["This is not base64."]}),
         ({"$schema": D7, "contentMediaType": "application/json"}, "?", {"": ["This is not application/json."]}),
         ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, {"/ab": ["About its key: At most 1 character; this has 2."]}),
         (
             {"anyOf": [
-                {"type": "object", "properties": {"k": {"const": "a"}, "n": {"type": "integer"}}, "required": ["k", "n"]},
-                {"type": "object", "properties": {"k": {"const": "b"}, "s": {"type": "string"}}, "required": ["k", "s"]},
+                {"type": "object", "properties": {"k": {"const": "a"}, "n": WHOLE}, "required": ["k", "n"]},
+                {"type": "object", "properties": {"k": {"const": "b"}, "s": TEXT}, "required": ["k", "s"]},
             ]},
             {"k": "b", "s": 1},
             {"/s": ["Must be text, not a whole number."]},
@@ -400,8 +408,7 @@ def test_an_error_is_placed_where_it_belongs(schema: Any, value: Any, errors: di
 def test_every_kind_of_error_has_its_own_sentence():
     kinds = {name for name in vars(jsonschema_rs.ValidationErrorKind) if name[0].isupper()}
     elsewhere = {"Custom"}  # keywords of our own, of which there are none
-    with open(sentences.__file__, encoding="utf-8") as file:
-        source = file.read()
+    source = Path(sentences.__file__).read_text(encoding="utf-8")
     assert {kind for kind in kinds - elsewhere if f'"{kind}"' not in source} == set()
 
 
@@ -409,7 +416,7 @@ def test_sentences_stand_beside_their_fields():
     schema = {
         "type": "object",
         "properties": {
-            "people": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}},
+            "people": {"type": "array", "items": {"properties": {"name": TEXT}, "required": ["name"]}},
             "labels": {"type": "object", "additionalProperties": {"type": "string", "minLength": 2}},
             "free": {"type": "object"},
             "group": {"type": "object", "properties": {"x": {"type": "integer"}}},
@@ -439,9 +446,12 @@ def test_the_words_of_a_server_stay_text():
     schema = {
         "type": "object",
         "title": nasty,
-        "properties": {nasty: {"type": "string", "title": nasty, "description": nasty, "default": nasty, "examples": [nasty]},
-                       "e": {"enum": [nasty, "b"], "description": nasty}, "c": {"const": nasty},
-                       "o": {"oneOf": [{"title": nasty, "type": "object", "properties": {nasty: {}}}, {"type": "string"}]}},
+        "properties": {
+            nasty: {"type": "string", "title": nasty, "description": nasty, "default": nasty, "examples": [nasty]},
+            "e": {"enum": [nasty, "b"], "description": nasty},
+            "c": {"const": nasty},
+            "o": {"oneOf": [{"title": nasty, "type": "object", "properties": {nasty: {}}}, TEXT]},
+        },
         "required": ["c", "o"],
     }  # fmt: skip
     html = draw(forms.build(schema))

@@ -11,7 +11,7 @@ from app.core.forms.values import same
 from tests.unit.form_browser import Page, draw
 from tests.unit.form_shapes import VALUES, Shape, rooted, shapes
 
-quick = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def comes_back(schema: Any, value: Any) -> None:
@@ -70,8 +70,13 @@ def test_any_button_keeps_the_rest_and_the_page_sound(data: st.DataObject, shape
         if not buttons:
             return
         form = forms.Entries(page.submitted())
-        forms.operate(form, data.draw(st.sampled_from(buttons)))
+        pressed = data.draw(st.sampled_from(buttons))
+        forms.operate(form, pressed)
         tree = forms.build(schema, form=form)
+        verb, _, name = pressed.partition(":")
+        if verb in ("use", "add"):
+            (touched,) = (one for one in tree.walk() if one.name == name and one.kind != "oneof")
+            assert touched.present or touched.is_null
         assert Page(draw(tree)).submitted() == forms.entries(tree)
         assert Page(draw(tree)).problems() == []
 

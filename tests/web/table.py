@@ -9,6 +9,8 @@ TABLE = routes()
 _FILL = {
     "{cid}": "c1",
     "{seq}": "1",
+    "{aid}": "a1",
+    "{tid}": "t1",
     "{name:path}": "echo",
     "{path:path}": "app.css",
 }
@@ -27,9 +29,13 @@ def method(route: Doorway) -> str:
     return found
 
 
-def each(*levels: Access, of: str | None = None) -> pytest.MarkDecorator:
-    """A parameter `route`: every route of these levels (all when none is named), and of this method."""
+def each(*levels: Access, of: str | None = None, module: str = "app.web.") -> pytest.MarkDecorator:
+    """A parameter `route`: every route of these levels (all when none is named), of this method and of this module."""
     chosen = [
-        route for route in TABLE if (not levels or route.access in levels) and (of is None or method(route) == of)
+        route
+        for route in TABLE
+        if (not levels or route.access in levels)
+        and (of is None or method(route) == of)
+        and route.endpoint.__module__.startswith(module)
     ]
     return pytest.mark.parametrize("route", chosen, ids=[f"{method(route)} {route.path}" for route in chosen])

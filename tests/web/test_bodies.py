@@ -19,7 +19,7 @@ from tests.web.table import address, each
 DEEP = 100_000
 
 
-@each(of="POST")
+@each(of="POST", module="app.web.actions")
 @pytest.mark.parametrize(
     "body",
     [
@@ -55,7 +55,7 @@ async def test_malformed_json_is_refused_and_nothing_is_done(
     assert not victim.calls
 
 
-@each(of="POST")
+@each(of="POST", module="app.web.actions")
 async def test_an_unknown_key_is_named(route: Doorway, script: Visitor, victim: Session):
     answer = await script.post(address(route, victim.id), {"no such/key": 1})
     assert answer.status == 422
@@ -126,7 +126,7 @@ class TestLimits:
     def limits(self) -> Limits:
         return Limits(body_bytes=1_000_000)
 
-    @each(of="POST")
+    @each(of="POST", module="app.web.actions")
     @pytest.mark.requirement("S36")
     async def test_a_body_above_the_limit(self, route: Doorway, script: Visitor, client: Visitor, victim: Session):
         path, kind = address(route, victim.id), {"content-type": "application/json"}
@@ -144,7 +144,7 @@ class TestLimits:
         assert (await client.send("POST", path, multi, [start, *endless])).status == 413
 
 
-@each(of="POST")
+@each(of="POST", module="app.web.actions")
 @pytest.mark.requirement("S36")
 async def test_forms_have_limits(route: Doorway, client: Visitor, victim: Session):
     path = address(route, victim.id)

@@ -274,6 +274,14 @@ def test_it_listens_before_it_has_loaded_the_sdk(parley: Start):
     assert text in {'{"ready":false}', '{"ready":true}'}
 
 
+def test_what_is_slow_to_import_comes_after_the_port_is_open():
+    program = "import sys, app.__main__, app.web.serve, app.web.app; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert loaded & {"starlette.applications", "uvicorn"}
+    assert not loaded & {"mcp", "mcp_types", "httpx2", "jinja2", "sse_starlette", "jsonschema_rs", "app.sessions"}
+
+
 def test_both_loopback_addresses_answer(parley: Start):
     one = parley()
     try:

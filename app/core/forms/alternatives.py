@@ -1,4 +1,4 @@
-"""Which of several alternatives a value belongs to.
+"""Alternatives: which of them a value belongs to, and what was typed for those that are not drawn now.
 
 Looks at types, fixed values and keys first, and asks the validator only when that leaves more than one: a value with
 one wrong field still belongs to the alternative whose `kind` it names.
@@ -10,7 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.core.forms.checking import fits_validator, validator, with_definitions
-from app.core.forms.schema import Schema, Schemas
+from app.core.forms.leaves import index_of
+from app.core.forms.merging import Schema
+from app.core.forms.schema import Schemas
+from app.core.forms.sources import MAX_KEPT, Source, Submitted
+from app.core.forms.tree import Field
 from app.core.forms.values import same, type_of
 
 MAX_CHECKS = 300
@@ -76,3 +80,23 @@ def _resemblance(schema: Mapping[str, Any], value: Any, schemas: Schemas) -> int
     if schema.get("additionalProperties") is False and any(key not in properties for key in value):
         mark = min(mark, 2)
     return mark
+
+
+def shown_before(source: Source, count: int) -> list[int]:
+    """The alternatives that a submitted form has content for: the one that was drawn, then those drawn before it."""
+    if not isinstance(source, Submitted):
+        return []
+    found = (index_of(each, count) for each in source.form.all(f"{source.name}#was"))
+    return list(dict.fromkeys(each for each in found if each is not None))
+
+
+def kept_from(made: Field, shown: list[int], source: Source) -> list[tuple[str, str]]:
+    """What was typed for alternatives that are not drawn now, so that it is there when they are chosen again."""
+    kept: list[tuple[str, str]] = []
+    for each in shown:
+        if each != made.chosen and isinstance(source, Submitted):
+            kept.append((f"{made.name}#was", str(each)))
+            start = len(f"{source.name}#{each}")
+            pairs = source.form.under(f"{source.name}#{each}")
+            kept += [(f"{made.name}#{each}{name[start:]}", text) for name, text in pairs]
+    return kept if len(kept) <= MAX_KEPT else []

@@ -9,11 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 from app.core.forms import leaves
-from app.core.forms.alternatives import best
+from app.core.forms.alternatives import best, kept_from, shown_before
+from app.core.forms.labour import burden
 from app.core.forms.leaves import Spot
+from app.core.forms.merging import Schema, extra_keys, implied_type
 from app.core.forms.reading import read
-from app.core.forms.schema import MAX_TITLED, Schema, Schemas, burden, implied_type
-from app.core.forms.sources import MAX_ITEMS, MAX_KEPT, Carried, Entries, Fresh, Given, Source, Submitted, indices
+from app.core.forms.schema import MAX_TITLED, Schemas
+from app.core.forms.sources import (
+    MAX_ITEMS,
+    Carried,
+    Entries,
+    Fresh,
+    Given,
+    Source,
+    Started,
+    Submitted,
+    indices,
+)
 from app.core.forms.tree import ROOT_NAME, Field, Option, below, escape, nameable
 from app.core.forms.values import MISSING, figure, from_json_text, same, show
 from app.core.forms.words import alternative_name, item_name
@@ -49,7 +61,7 @@ class Builder:
         plain, why = self._schemas.plain(schema)
         if isinstance(source, Submitted):
             if source.has("#new"):
-                source = Fresh()
+                source = Started()
             elif source.has("#json"):
                 return self._typed_as_json(schema, spot, source)
         if plain is None:
@@ -148,13 +160,15 @@ class Builder:
             made.present = not made.removable or source.text("#use") == "1"
         else:
             made.removable = not made.required or (missing and leaves.exact(source))
-            made.present = not made.removable or (isinstance(source, Given) and not missing)
+            made.present = (
+                not made.removable or isinstance(source, Started) or (isinstance(source, Given) and not missing)
+            )
         return made.present
 
     def _object(self, schema: Schema, spot: Spot, source: Source) -> Field:
         properties = schema.get("properties")
         properties = properties if isinstance(properties, dict) else {}
-        extra, offered = _extra(schema)
+        extra, offered = extra_keys(schema)
         if not properties and offered and isinstance(extra, dict):
             return self._map(schema, extra, spot, source)
         if not properties and spot.depth and "properties" not in schema and extra is True:
@@ -211,7 +225,9 @@ class Builder:
             rows = [(key, Given(each)) for key, each in value.items()]
         for at, (key, inner) in enumerate(rows):
             row = Spot(f"{spot.pointer}/{escape(key)}", below(spot.name, str(at)), key, True, spot.depth + 1)
-            made.children.append(self.field(items, row, inner))
+            child = self.field(items, row, inner)
+            child.label = "" if child.label == key else child.label
+            made.children.append(child)
         made.can_add = len(rows) < MAX_ITEMS and spot.depth < MAX_DEPTH
         return made
 
@@ -289,14 +305,14 @@ class Builder:
                 inner, made.chosen = Fresh(), 0 if spot.required else None
         else:
             made.chosen = 0 if spot.required and not leaves.exact(source) else None
-        shown = _shown(source, len(offered))
+        shown = shown_before(source, len(offered))
         made.present = made.chosen is not None
         if isinstance(source, Submitted):
-            made.kept = _kept(made, shown, source)
+            made.kept = kept_from(made, shown, source)
             if made.chosen in shown:
                 inner = source.beside(f"#{made.chosen}")
             elif shown and made.chosen is not None:
-                inner = self._carried(offered, shown[0], spot, source)
+                inner = self._carried(offered[shown[0]], shown[0], offered[made.chosen], spot, source)
             else:
                 inner = Fresh()
         if made.chosen is None:
@@ -307,44 +323,17 @@ class Builder:
         made.children = [child]
         return made
 
-    def _carried(self, offered: list[Schema], was: int, spot: Spot, source: Submitted) -> Source:
-        """What was typed for another alternative, for the fields that both have."""
+    def _carried(self, old: Schema, was: int, new: Schema, spot: Spot, source: Submitted) -> Source:
+        """What was typed for the alternative that was drawn before, for the fields that both have."""
         place = Spot(spot.pointer, f"{spot.name}#{was}", "", True, spot.depth + 1)
         counted = self._fields, self._options
-        typed = read(self.field(offered[was], place, source.beside(f"#{was}"))).value
+        typed = read(self.field(old, place, source.beside(f"#{was}"))).value
         self._fields, self._options = counted
+        if isinstance(typed, dict):
+            properties = new.get("properties")
+            known = properties if isinstance(properties, dict) else {}
+            typed = {key: each for key, each in typed.items() if key in known}
         return Fresh() if typed is MISSING else Carried(typed)
-
-
-def _shown(source: Source, count: int) -> list[int]:
-    """The alternatives that a submitted form has content for: the one that was drawn, then those drawn before it."""
-    if not isinstance(source, Submitted):
-        return []
-    found = (leaves.index_of(each, count) for each in source.form.all(f"{source.name}#was"))
-    return list(dict.fromkeys(each for each in found if each is not None))
-
-
-def _kept(made: Field, shown: list[int], source: Source) -> list[tuple[str, str]]:
-    """What was typed for alternatives that are not drawn now, so that it is there when they are chosen again."""
-    kept: list[tuple[str, str]] = []
-    for each in shown:
-        if each != made.chosen and isinstance(source, Submitted):
-            kept.append((f"{made.name}#was", str(each)))
-            start = len(f"{source.name}#{each}")
-            pairs = source.form.under(f"{source.name}#{each}")
-            kept += [(f"{made.name}#{each}{name[start:]}", text) for name, text in pairs]
-    return kept if len(kept) <= MAX_KEPT else []
-
-
-def _extra(schema: Schema) -> tuple[Any, bool]:
-    """The schema of the keys that are not among the properties, and whether the schema speaks of such keys."""
-    extra = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
-    patterns = schema.get("patternProperties")
-    if isinstance(patterns, dict) and patterns and not isinstance(extra, dict):
-        first, *others = patterns.values()
-        alike = isinstance(first, dict) and all(each == first for each in others)
-        return (first if alike and first else True), True
-    return (True, False) if extra is None else (extra, extra is not False)
 
 
 def _can_be_ticked(options: list[Option], value: Any) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.core.forms.labour import labour, tangle
-from app.core.forms.schema import burden, with_known_dialect
+from app.core.forms.labour import burden, labour, tangle
+from app.core.forms.schema import with_known_dialect
 from app.core.forms.sentences import Place, sentences
 from app.core.forms.tree import Field, escape
 from app.core.forms.values import MISSING, deeper_than

@@ -1,4 +1,4 @@
-"""How much work a check would be, before it is done: a validator in Rust cannot be interrupted (S38).
+"""How much work a form or a check would be, before it is done: a validator in Rust cannot be interrupted (S38).
 
 Thirty definitions, each of them twice the next one, are a thousand million steps; ten thousand references in a row
 overflow a thread's stack and end the whole process. Both fit into a few kilobytes, so both are counted here first.
@@ -10,7 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.core.forms.schema import Schemas
+from app.core.forms.values import figure
 
+MAX_SCHEMA_SIZE = 512 * 1024
+"""About the characters of the schema as JSON."""
+MAX_SCHEMA_DEPTH = 200
 MAX_LABOUR = 1_000_000
 """Times that a schema is held against a value: about 0.2 s."""
 MAX_PAIRS = 100_000
@@ -26,6 +30,29 @@ _CIRCLE = "The schema points to itself, so nothing can be checked against it."
 
 class _TooMuch(Exception):
     """The check would take too long; the message says why."""
+
+
+def burden(schema: Any) -> str:
+    """Why a schema is too much for a form and a check, as a sentence; "" when it is not. Walks without recursion."""
+    size, depth, level = 0, 0, [schema]
+    while level:
+        depth += 1
+        if depth > MAX_SCHEMA_DEPTH:
+            return f"The schema is nested deeper than {MAX_SCHEMA_DEPTH} levels."
+        inside: list[Any] = []
+        for node in level:
+            if isinstance(node, dict):
+                size += 2 + sum(len(key) + 4 for key in node)
+                inside.extend(node.values())
+            elif isinstance(node, list):
+                size += 2 + len(node)
+                inside.extend(node)
+            else:
+                size += len(node) + 2 if isinstance(node, str) else 4
+            if size + len(inside) > MAX_SCHEMA_SIZE:
+                return f"The schema is larger than {figure(MAX_SCHEMA_SIZE // 1024)} kB."
+        level = inside
+    return ""
 
 
 def tangle(schema: Any) -> str:

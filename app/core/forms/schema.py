@@ -1,23 +1,18 @@
 """Schemas made plain: references followed, `allOf` merged, null taken out, choices found. Never fetches anything.
 
 A form needs one plain schema for each place. What is lost on the way (patterns, conditions, `not`) is lost for the
-drawing only: values are checked against the schema as it came. Bounded in size, depth and steps (S38, R6-11).
+drawing only: values are checked against the schema as it came. Bounded in steps (S38, R6-11).
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from urllib.parse import unquote
 
+from app.core.forms.merging import Schema, merge
 from app.core.forms.tree import Option
-from app.core.forms.values import figure, same, show, to_json_text
+from app.core.forms.values import show, to_json_text
 
-Schema = dict[str, Any]
-
-MAX_SCHEMA_SIZE = 512 * 1024
-"""About the characters of the schema as JSON."""
-MAX_SCHEMA_DEPTH = 200
 MAX_STEPS = 20_000
 """References and parts that are followed for one form."""
 MAX_HOPS = 50
@@ -32,33 +27,8 @@ _SHAPES = frozenset(
     {"type", "properties", "items", "prefixItems", "enum", "const", "format", "additionalProperties", "contentEncoding"}
     | {"patternProperties", "oneOf", "anyOf", "allOf", *_REFERENCES}
 )
-_LARGEST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
-_SMALLEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _DRAFT_7 = ("draft-03", "draft-04", "draft-06", "draft-07")
 _DIALECTS = (*_DRAFT_7, "2019-09", "2020-12")
-
-
-def burden(schema: Any) -> str:
-    """Why a schema is too much for a form and a check, as a sentence; "" when it is not. Walks without recursion."""
-    size, depth, level = 0, 0, [schema]
-    while level:
-        depth += 1
-        if depth > MAX_SCHEMA_DEPTH:
-            return f"The schema is nested deeper than {MAX_SCHEMA_DEPTH} levels."
-        inside: list[Any] = []
-        for node in level:
-            if isinstance(node, dict):
-                size += 2 + sum(len(key) + 4 for key in node)
-                inside.extend(node.values())
-            elif isinstance(node, list):
-                size += 2 + len(node)
-                inside.extend(node)
-            else:
-                size += len(node) + 2 if isinstance(node, str) else 4
-            if size + len(inside) > MAX_SCHEMA_SIZE:
-                return f"The schema is larger than {figure(MAX_SCHEMA_SIZE // 1024)} kB."
-        level = inside
-    return ""
 
 
 def is_old(schema: Any) -> bool:
@@ -282,64 +252,6 @@ class Schemas:
         return None
 
 
-def merge(first: Schema, second: Schema) -> Schema | None:
-    """Two plain schemas that both hold, as one that can be drawn; annotations of the first win. None: nothing fits."""
-    merged = dict(first)
-    for key, value in second.items():
-        if key not in merged or merged[key] is value:
-            merged[key] = value
-            continue
-        mine = merged[key]
-        if key == "properties" and isinstance(mine, dict) and isinstance(value, dict):
-            both = dict(mine)
-            for name, part in value.items():
-                both[name] = part if name not in both or both[name] == part else {"allOf": [both[name], part]}
-            merged[key] = both
-        elif key == "required" and isinstance(mine, list) and isinstance(value, list):
-            merged[key] = list(dict.fromkeys(each for each in (*mine, *value) if isinstance(each, str)))
-        elif key in ("items", "additionalProperties") and isinstance(mine, dict) and isinstance(value, dict):
-            merged[key] = mine if mine == value else {"allOf": [mine, value]}
-        elif key == "additionalProperties" and value is not True:
-            merged[key] = value if mine is not False else mine
-        elif key in _LARGEST and isinstance(mine, int | float) and isinstance(value, int | float):
-            merged[key] = max(mine, value)
-        elif key in _SMALLEST and isinstance(mine, int | float) and isinstance(value, int | float):
-            merged[key] = min(mine, value)
-        elif key == "type":
-            kinds = _common_types(mine, value)
-            if not kinds:
-                return None
-            merged[key] = kinds[0] if len(kinds) == 1 else kinds
-        elif key == "enum" and isinstance(mine, list) and isinstance(value, list):
-            known = {key_of(each) for each in value}
-            merged[key] = [each for each in mine if key_of(each) in known]
-            if not merged[key]:
-                return None
-        elif key == "const" and not same(mine, value):
-            return None
-    return merged
-
-
-def implied_type(schema: Schema) -> str | None:
-    """The type that the other keywords of a schema speak of, when it names none itself."""
-    for words, kind in (
-        (("properties", "additionalProperties", "required", "patternProperties", "propertyNames"), "object"),
-        (("items", "prefixItems", "minItems", "maxItems", "uniqueItems"), "array"),
-        (("minLength", "maxLength", "pattern", "format", "contentEncoding"), "string"),
-        (("minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"), "number"),
-    ):
-        if any(word in schema for word in words):
-            return kind
-    return None
-
-
-def _common_types(first: Any, second: Any) -> list[str]:
-    mine = [first] if isinstance(first, str) else first if isinstance(first, list) else []
-    theirs = [second] if isinstance(second, str) else second if isinstance(second, list) else []
-    found = [kind for kind in mine if kind in theirs or (kind == "integer" and "number" in theirs)]
-    return found + ["integer" for kind in theirs if kind == "integer" and "number" in mine and "integer" not in found]
-
-
 def _apart(options: list[Option]) -> list[Option]:
     """The options, with values in the place of titles that would read the same: 1 and "1"."""
     counts: dict[str, int] = {}
@@ -376,10 +288,3 @@ def _anchors(root: Any) -> dict[str, Any]:
         elif isinstance(node, list):
             stack.extend(node)
     return found
-
-
-def key_of(value: Any) -> Any:
-    """A value as something to look it up by among many."""
-    if isinstance(value, str | bool) or value is None:
-        return type(value), value
-    return ("number", value) if isinstance(value, int | float) else json.dumps(value, sort_keys=True)

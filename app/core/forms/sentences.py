@@ -56,9 +56,6 @@ def sentences(error: Any, schema: Any) -> Iterator[Place]:
         case "AdditionalProperties" | "UnevaluatedProperties":
             for key in kind.unexpected[:10]:
                 yield f"{at}/{escape(key)}", "The schema does not know this key."
-        case "UnevaluatedItems":
-            for index in kind.unexpected[:10]:
-                yield f"{at}/{index}", "The schema has no place for this item."
         case "AnyOf" | "OneOfNotValid":
             yield from _alternatives(kind.context, at, error, schema)
         case "PropertyNames":
@@ -100,6 +97,8 @@ def _about(name: str, kind: Any, error: Any, schema: Any) -> str:
             return _count(name.startswith("Min"), kind.limit, len(value) if isinstance(value, dict) else 0, "key")
         case "AdditionalItems":
             return _count(False, kind.limit, len(value) if isinstance(value, list) else 0, "item")
+        case "UnevaluatedItems":
+            return f"The schema has no place for {figure(len(kind.unexpected))} of these items."
         case "UniqueItems":
             return _twins(value)
         case "Pattern":

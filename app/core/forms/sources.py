@@ -107,6 +107,13 @@ class Fresh(Source):
         return self
 
 
+class Started(Fresh):
+    """The same for a group that somebody has just added, so that it is there."""
+
+    def child(self, key: str) -> Fresh:
+        return Fresh()
+
+
 class Given(Source):
     """From a value, exactly: what is missing in it is left out, what fits no control becomes a JSON box."""
 

@@ -73,6 +73,8 @@ def type_text(kind: Kind, schema: Mapping[str, Any], options: int = 0) -> str:
 def _range(schema: Mapping[str, Any], least: str, most: str, unit: str) -> str:
     low, high = schema.get(least), schema.get(most)
     low, high = (low if is_number(low) else None), (high if is_number(high) else None)
+    if (low if high is None else high) == 1:
+        unit = unit.removesuffix("s")
     if low is not None and high is not None:
         return f", {figure(low)} to {figure(high)}{unit}" if low != high else f", {figure(low)}{unit}"
     if low is not None and (low or not unit):
