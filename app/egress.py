@@ -33,6 +33,9 @@ _METADATA = tuple(
 """Where clouds keep the credentials of their machines."""
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 
+_IDLE_SECONDS = 3.0
+"""Node and uvicorn close an idle connection after 5 s. We are first: a POST that meets the closing is lost."""
+
 Kind = Literal["refused-by-policy", "dns", "refused", "unreachable", "tls", "timeout", "cut", "protocol", "bad-url"]
 
 
@@ -169,7 +172,8 @@ def _causes(fault: BaseException) -> Iterable[BaseException]:
 
 
 def _words(fault: BaseException) -> str:
-    text = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
+    reasons = (getattr(cause, "strerror", None) for cause in _causes(fault))
+    text = next(filter(None, reasons), None) or str(fault) or type(fault).__name__
     return " ".join(str(text).split())[:200].rstrip(".")
 
 
@@ -202,7 +206,7 @@ class Egress:
                 ssl_context=ssl.create_default_context(),
                 max_connections=None,
                 max_keepalive_connections=200,
-                keepalive_expiry=30,
+                keepalive_expiry=_IDLE_SECONDS,
                 network_backend=_GuardedBackend(self.policy),
             )
         return self._pool

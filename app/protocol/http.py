@@ -42,7 +42,7 @@ _LINGER_SECONDS = 10.0
 are not."""
 _ENDED_EARLY = Trouble("cut", "The stream ended before the reply came.", "Look at the server's log, then call again.")
 _BODY_SHOWN = 300
-_EOL = re.compile(rb"\r\n|\n|\r")
+_SHOWN = 65536
 _BOM = b"\xef\xbb\xbf"
 _FIELD_NAME = len(b"data: ")
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}")
@@ -88,25 +88,30 @@ class SseParser:
             if self._buffer.startswith(_BOM):
                 del self._buffer[: len(_BOM)]
         events: list[SseEvent | Oversized] = []
-        start = 0
-        while (end := _EOL.search(self._buffer, max(start, self._searched))) is not None:
-            line = bytes(self._buffer[start : end.start()])
-            start = self._searched = end.end()
-            if end.group() == b"\r" and start == len(self._buffer):
-                self._after_cr = True
+        start, size = 0, len(self._buffer)
+        feed, back = self._buffer.find(b"\n", self._searched), self._buffer.find(b"\r", self._searched)
+        while feed >= 0 or back >= 0:
+            end = min(each for each in (feed, back) if each >= 0)
+            line = bytes(self._buffer[start:end])
+            start = end + (2 if end == back and feed == back + 1 else 1)
+            self._after_cr = end == back and start == size and feed != back + 1
+            if 0 <= feed < start:
+                feed = self._buffer.find(b"\n", start)
+            if 0 <= back < start:
+                back = self._buffer.find(b"\r", start)
             event = self._line(line)
             if event is not None:
                 events.append(event)
         del self._buffer[:start]
         self._searched = len(self._buffer)
         if self._size + len(self._buffer) > self._limit + _FIELD_NAME:
-            events.append(self._refused(bytes(self._buffer[:65536]), self._size + len(self._buffer)))
+            events.append(self._refused(bytes(self._buffer[:_SHOWN]), self._size + len(self._buffer)))
             self._buffer.clear()
             self._searched = 0
         return events
 
     def _refused(self, rest: bytes, size: int) -> Oversized:
-        prefix = b"\n".join(self._data)[:65536] or rest.removeprefix(b"data:").removeprefix(b" ")
+        prefix = _first(self._data) or rest.removeprefix(b"data:").removeprefix(b" ")
         self._data, self._size = [], 0
         return Oversized(prefix, size, False)
 
@@ -250,6 +255,16 @@ class _TooLarge(Exception):
         self.prefix, self.size = prefix, size
 
 
+def _first(parts: list[bytes]) -> bytes:
+    """The beginning of what was refused, without putting the rest of it together."""
+    found = b""
+    for part in parts:
+        found += part[:_SHOWN]
+        if len(found) >= _SHOWN:
+            break
+    return found[:_SHOWN]
+
+
 async def _body(answer: Answer, limit: int) -> bytes:
     """The whole body, if it is not larger than the limit."""
     parts: list[bytes] = []
@@ -258,11 +273,11 @@ async def _body(answer: Answer, limit: int) -> bytes:
         parts.append(chunk)
         size += len(chunk)
         if size > limit:
-            raise _TooLarge(b"".join(parts)[:65536], size)
+            raise _TooLarge(_first(parts), size)
     return b"".join(parts)
 
 
-async def _beginning(answer: Answer, limit: int = 65536) -> bytes:
+async def _beginning(answer: Answer, limit: int = _SHOWN) -> bytes:
     """The beginning of a body that is only shown."""
     found = b""
     async for chunk in answer.body:

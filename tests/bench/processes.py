@@ -42,6 +42,12 @@ def _serving(*arguments: str) -> Iterator[str]:
             process.terminate()
 
 
+def busy(pid: int) -> float:
+    """Seconds that a process has used so far, which a busy machine hardly changes."""
+    used = psutil.Process(pid).cpu_times()
+    return used.user + used.system
+
+
 def resident(pid: int) -> int:
     """Bytes of a process in memory, shared ones included."""
     return psutil.Process(pid).memory_info().rss

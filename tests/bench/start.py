@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
-from tests.bench.processes import PACE_TARGET, WAIT, proportional, resident
+from tests.bench.processes import PACE_TARGET, WAIT, busy, proportional, resident
 from tests.bench.table import Part, Say, kib, mb, ms, p50
 from tests.browser.parley import ROOT, TOKEN, launch, running
 
@@ -74,10 +74,12 @@ def _start() -> dict[str, float]:
             moments["takes connections"] = time.perf_counter() - began
             _get(port, "/healthz")
             moments["answers /healthz"] = time.perf_counter() - began
+            moments["answers /healthz, CPU"] = busy(process.pid)
             _get(port, "/")
             moments["has shown its home page"] = time.perf_counter() - began
             _until_ready(port)
             moments["is ready to connect"] = time.perf_counter() - began
+            moments["is ready to connect, CPU"] = busy(process.pid)
         finally:
             process.terminate()
     return moments

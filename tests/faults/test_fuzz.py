@@ -117,7 +117,8 @@ async def alive(session: Session, target: Any) -> None:
         assert session.info.trouble.message
         assert session.running == []
         await connected(session, target)
-    await echoes(session)
+    if (await call_tool(session, "echo")).state != "done":
+        await echoes(session)  # the peer closes a socket after its answer, and the next call may have met that
 
 
 @pytest.fixture

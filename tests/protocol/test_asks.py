@@ -322,9 +322,10 @@ async def test_a_call_waits_while_its_ask_is_open_and_its_time_limit_stands_stil
     assert (ask.call_id, running.state, running.deadline_at) == (running.id, "waiting", None)
     with anyio.move_on_after(1.0):
         await settled(session, running)
-    assert running.state == "waiting"
+    states = [running.state]
     await session.asking.answer(ask, {"action": "decline"}, ME)
-    assert running.state == "running"
+    states.append(running.state)
+    assert states == ["waiting", "running"]
     await settled(session, running)
     assert (running.state, running.error and running.error.kind) == ("failed", "timeout")
 
@@ -581,17 +582,16 @@ async def test_taking_back_a_wait_for_the_result_ends_only_that_wait(session: Se
 async def test_what_is_not_a_task_of_this_connection_is_an_invalid_parameter(session: Session, raw: Raw):
     peer = raw()
     await connected(session, peer.target)
-    for number, (method, params) in enumerate(
-        [
-            ("tasks/get", {"taskId": "nobody"}),
-            ("tasks/get", {}),
-            ("tasks/result", {"taskId": 7}),
-            ("tasks/cancel", {"taskId": "nobody"}),
-            ("tasks/list", {"cursor": "garbled"}),
-            ("elicitation/create", FORM | {"task": {"ttl": -1}}),
-            ("elicitation/create", FORM | {"task": "soon"}),
-        ]
-    ):
+    operations: list[tuple[str, dict[str, Any]]] = [
+        ("tasks/get", {"taskId": "nobody"}),
+        ("tasks/get", {}),
+        ("tasks/result", {"taskId": 7}),
+        ("tasks/cancel", {"taskId": "nobody"}),
+        ("tasks/list", {"cursor": "garbled"}),
+        ("elicitation/create", FORM | {"task": {"ttl": -1}}),
+        ("elicitation/create", FORM | {"task": "soon"}),
+    ]
+    for number, (method, params) in enumerate(operations):
         await say(session, request(number, method, params))
         assert (await answered(session, peer, number))["error"]["code"] == -32602
     assert session.open_asks == 0

@@ -24,7 +24,7 @@ VALUES = st.recursive(
 KEYS = st.one_of(
     st.text(string.ascii_lowercase + "_", min_size=1, max_size=6),
     st.sampled_from(
-        ["", "a/b", "a~b", "a#alt", "#", "a#", "__proto__", "constructor", "ä b", "0", "~1", "x\ny", "_op"]
+        ["", "a/b", "a~b", "a#alt", "#", "a#", "__proto__", "constructor", " ", "ä b", "0", "~1", "x\ny", "_op"]
     ),
 )
 DATES = st.one_of(st.dates().map(str), st.sampled_from(["2026-13-01", "1988-02-30", "soon"]))

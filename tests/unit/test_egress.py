@@ -3,11 +3,13 @@
 import ipaddress
 import os
 import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal
 
 import anyio
+import anyio.abc
 import httpcore2
 import psutil
 import pytest
@@ -339,3 +341,26 @@ async def test_a_header_that_cannot_be_sent_is_not_quoted():
                 async with client.request("GET", peer.url(), [("x-token", "canary\x0bvalue")]):
                     raise AssertionError("it was sent")
     assert (fault.value.kind, fault.value.detail) == ("protocol", "a header of the request cannot be sent")
+
+
+@pytest.mark.requirement("F16")
+async def test_a_connection_that_was_reset_says_so_in_words():
+    """Closing with unread bytes makes the system send a reset rather than an end."""
+    async with anyio.create_task_group() as group:
+        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+
+        async def reset(stream: anyio.abc.SocketStream) -> None:
+            stream.extra(anyio.abc.SocketAttribute.raw_socket).setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
+            await stream.receive(1)
+            await stream.aclose()
+
+        group.start_soon(listener.serve, reset)
+        async with egress() as client:
+            with pytest.raises(EgressError) as fault:
+                await get(client, f"http://127.0.0.1:{port}/")
+        assert (fault.value.kind, fault.value.detail) == ("cut", "Connection reset by peer")
+        group.cancel_scope.cancel()
+    await listener.aclose()

@@ -49,6 +49,8 @@ def test_a_value_that_does_not_fit_comes_back_exactly_too(shape: Shape, value: A
 
 @quick
 @given(shapes())
+@example(({"type": "array", "items": {"enum": [" ", "\u2003"]}}, st.nothing()))
+@example(({"type": "object", "properties": {" ": {"type": "string", "title": " "}}}, st.nothing()))
 def test_a_fresh_form_submits_what_it_shows(shape: Shape):
     schema = rooted(shape[0])
     tree = forms.build(schema)

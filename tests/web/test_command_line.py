@@ -282,15 +282,19 @@ def test_what_is_slow_to_import_comes_after_the_port_is_open():
     assert not loaded & {"mcp", "mcp_types", "httpx2", "jinja2", "sse_starlette", "jsonschema_rs", "app.sessions"}
 
 
-def test_both_loopback_addresses_answer(parley: Start):
+def test_every_loopback_address_that_this_machine_has_answers(parley: Start):
     one = parley()
+    hosts = ["127.0.0.1"]
     try:
-        connection = http.client.HTTPConnection("::1", one.port, timeout=WAIT)
-        connection.request("GET", "/healthz")
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        hosts.append("::1")
     except OSError:
-        pytest.skip("no IPv6 here")
-    assert connection.getresponse().status == 200
-    connection.close()
+        print("this machine has no IPv6 loopback")
+    for host in hosts:
+        connection = http.client.HTTPConnection(host, one.port, timeout=WAIT)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+        connection.close()
 
 
 @pytest.mark.requirement("S02", "S09")

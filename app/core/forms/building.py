@@ -224,9 +224,9 @@ class Builder:
         elif value is not MISSING:
             rows = [(key, Given(each)) for key, each in value.items()]
         for at, (key, inner) in enumerate(rows):
-            row = Spot(f"{spot.pointer}/{escape(key)}", below(spot.name, str(at)), key, True, spot.depth + 1)
+            row = Spot(f"{spot.pointer}/{escape(key)}", below(spot.name, str(at)), "", True, spot.depth + 1)
             child = self.field(items, row, inner)
-            child.label = "" if child.label == key else child.label
+            child.key = key
             made.children.append(child)
         made.can_add = len(rows) < MAX_ITEMS and spot.depth < MAX_DEPTH
         return made

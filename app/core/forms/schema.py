@@ -6,6 +6,7 @@ drawing only: values are checked against the schema as it came. Bounded in steps
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 from urllib.parse import unquote
 
@@ -254,11 +255,10 @@ class Schemas:
 
 def _apart(options: list[Option]) -> list[Option]:
     """The options, with values in the place of titles that would read the same: 1 and "1"."""
-    counts: dict[str, int] = {}
+    counts = Counter(" ".join(option.title.split()) for option in options)
     for option in options:
-        counts[option.title] = counts.get(option.title, 0) + 1
-    for option in options:
-        if counts[option.title] > 1 or not option.title:
+        seen = " ".join(option.title.split())
+        if counts[seen] > 1 or not seen:
             option.title = to_json_text(option.value, indent=None)[:200]
     return options
 

@@ -40,9 +40,9 @@ _SINGULARS = ((r"(?<=..)ies$", "y"), (r"(?<=ss|sh|ch)es$", ""), (r"(?<=x)es$", "
 
 
 def text_of(schema: Mapping[str, Any], key: str, most: int) -> str:
-    """A text that a schema gives, cut; "" when it gives none."""
+    """A text that a schema gives, cut; "" when it gives none, or only blanks."""
     text = schema.get(key)
-    if not isinstance(text, str):
+    if not isinstance(text, str) or not text.strip():
         return ""
     return text if len(text) <= most else text[: most - 1] + "…"
 
