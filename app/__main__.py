@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from app import __version__
 
+# pydantic looks for plugins in every installed package, which costs the start 30 ms, and there are none.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
 if TYPE_CHECKING:
     from app.core.model import DemoTarget, HttpTarget, StdioTarget
     from app.settings import Settings
@@ -67,8 +70,9 @@ def _arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str] | Non
         prog="parley",
         usage="parley [options] [demo | URL | -- COMMAND ARGS…]",
         description="A browser-based MCP inspector that answers back.",
-        epilog="Each option may also stand in the file of --config; PARLEY_PORT, PARLEY_HOST, PARLEY_CONFIG and "
-        "PARLEY_TOKEN do the same from the environment. The command line counts first, then the environment.",
+        epilog="Each option may also stand in the file of --config; PARLEY_PORT, PARLEY_HOST, PARLEY_CONFIG, "
+        "PARLEY_DATA_DIR and PARLEY_TOKEN do the same from the environment. The command line counts first, then the "
+        "environment.",
         allow_abbrev=False,
     )
     parser.add_argument("target", nargs="?", metavar="demo | URL", help="open a session already connected to this")
@@ -76,6 +80,7 @@ def _arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str] | Non
     parser.add_argument("--host", help="the loopback address to listen on (127.0.0.1 and ::1)")
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where saved targets are kept")
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="holds the token that scripts send")
     parser.add_argument(
         "--published-on-loopback",
@@ -131,11 +136,14 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     given = {
         "port": _first_of(arguments.port, os.environ.get("PARLEY_PORT")),
         "host": _first_of(arguments.host, os.environ.get("PARLEY_HOST")),
+        "data_dir": _first_of(arguments.data_dir, os.environ.get("PARLEY_DATA_DIR")),
         "token": token,
         "published_on_loopback": arguments.published_on_loopback or None,
         "open_browser": False if arguments.no_open else None,
     }
     changes |= {key: value for key, value in given.items() if value is not None}
+    if "data_dir" not in changes:
+        changes["data_dir"] = _data_dir()
     if isinstance(changes.get("token"), str) and not _sendable(changes["token"]):
         raise _Stop("the token must be at least 16 visible ASCII characters, without spaces")
     try:
@@ -144,6 +152,16 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         raise _Stop(f"a setting cannot be used: {_first(fault)}") from fault
     _check_host(settings)
     return settings
+
+
+def _data_dir() -> Path | None:
+    """The usual place; None where the user has no home."""
+    from app.settings import default_data_dir
+
+    try:
+        return default_data_dir()
+    except RuntimeError:
+        return None
 
 
 def _check_host(settings: Settings) -> None:

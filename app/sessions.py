@@ -28,7 +28,7 @@ from app.asking import Asking
 from app.core import checks
 from app.core.events import EventKind, EventLog
 from app.core.inbox import Inbox
-from app.core.jsontext import THREAD_ABOVE, Parsed, parse_async
+from app.core.jsontext import THREAD_ABOVE, Parsed, parse_async, share_strings
 from app.core.log import MessageLog, StderrLog
 from app.core.model import (
     LIVE_OPTIONS,
@@ -58,6 +58,7 @@ from app.core.model import (
     target_digest,
 )
 from app.settings import Limits, Settings
+from app.store import Store
 
 if TYPE_CHECKING:
     from app.egress import Egress
@@ -69,7 +70,6 @@ AnyTarget = StdioTarget | DemoTarget | HttpTarget
 logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
-_RECENT = 10
 _DAY_MS = 24 * 3_600_000
 """No call lasts longer, whatever its progress says (R5-05)."""
 _PROGRESS_WORDS = 1_000
@@ -201,7 +201,7 @@ class Session:
             deadline_at=self._wall() + self._limits.handshake_seconds,
         )
         self._stderr_mark = self.stderr.count
-        self._registry.remember(by, target)
+        self._registry.remember(by, target, options)
         logger.info("session %s connects over %s, asked by a %s", self.id, target.transport, by.kind)
         self.changed("connection.changed", "connection")
         before, self._ended = self._ended, anyio.Event()
@@ -603,7 +603,7 @@ class Session:
             result = await self.result(call)
             items = result.get("tools") if isinstance(result, dict) else None
             listing.findings += call.findings
-            listing.items += items if isinstance(items, list) else []
+            listing.items += share_strings(items) if isinstance(items, list) else []
             cursor = result.get("nextCursor") if isinstance(result, dict) else None
             if cursor is None:
                 break
@@ -725,7 +725,7 @@ class SessionRegistry:
         self._numbers = itertools.count(1)
         self._loaded = anyio.Event()
         self._consents: dict[str, set[str]] = {}
-        self._recent: dict[str, list[AnyTarget]] = {}
+        self.store = Store(settings.data_dir, wall)
         self._stack = contextlib.AsyncExitStack()
         self.egress: Egress
         self.own_ports: set[int] = {settings.port} - {0}
@@ -735,6 +735,7 @@ class SessionRegistry:
         self.group = await self._stack.enter_async_context(anyio.create_task_group())
         self.group.start_soon(self._load)
         self.group.start_soon(self._reap)
+        self.group.start_soon(self.store.open)
         return self
 
     async def __aexit__(
@@ -742,6 +743,7 @@ class SessionRegistry:
     ) -> bool | None:
         with anyio.CancelScope(shield=True):
             await self.close_all()
+            await self.store.close()
             if self.ready:
                 await self.egress.aclose()
         self.group.cancel_scope.cancel()
@@ -833,14 +835,13 @@ class SessionRegistry:
         if len(agreed) < 1000:
             agreed.add(target_digest(target))
 
-    def remember(self, identity: Identity, target: AnyTarget) -> None:
-        """Keep a target among the recent ones."""
-        known = self._recent.setdefault(identity.id, [])
-        self._recent[identity.id] = [target, *(other for other in known if other != target)][:_RECENT]
+    def remember(self, identity: Identity, target: AnyTarget, options: Options | None = None) -> None:
+        """Keep a target among the recent ones; the disk follows when it can."""
+        self.group.start_soon(self.store.write, self.store.used(identity.id, target, options or Options()))
 
     def recent(self, identity: Identity) -> list[AnyTarget]:
         """The targets this identity used, newest first."""
-        return list(self._recent.get(identity.id, ()))
+        return [kept.target for kept in self.store.of(identity.id)]
 
 
 def _seconds(value: float) -> str:

@@ -6,6 +6,8 @@ model: unknown keys fail, and importing it costs no more than pydantic itself.
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -97,7 +99,18 @@ class Settings(BaseModel):
     roots: tuple[str, ...] = ()
     """`file://` URIs a new session offers to its server."""
     data_dir: Path | None = None
+    """Where saved targets are kept; None keeps them in memory only."""
     limits: Limits = Limits()
+
+
+def default_data_dir() -> Path:
+    """Where programs of this user keep their data, on this system."""
+    home = os.environ.get("XDG_DATA_HOME", "")
+    if home and Path(home).is_absolute():
+        return Path(home) / "parley"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "parley"
+    return Path.home() / ".local" / "share" / "parley"
 
 
 def local(**changes: object) -> Settings:

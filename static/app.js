@@ -131,33 +131,66 @@
   const CAP = 1000;
   let stick = true, seen = 0;
   const log = () => $('#log'), box = () => $('#logscroll');
-  const newest = () => +(log()?.lastElementChild?.id.slice(1) || 0);
-  const filter = { text: '', dir: '', findings: false };
-  const filtering = () => filter.text || filter.dir || filter.findings;
-  const matches = (row) => (!filter.dir || row.dataset.d === filter.dir)
-    && (!filter.findings || 'f' in row.dataset)
-    && filter.text.split(' ').every((word) => !word || row.textContent.toLowerCase().includes(word));
-  const applyFilter = (rows) => {
-    for (const row of rows) if (row.nodeType === 1) row.hidden = !matches(row);
-    const shown = $('#log-matching');
-    if (!shown) return;
-    const all = log().childElementCount;
-    const hidden = filtering() ? log().querySelectorAll(':scope > [hidden]').length : 0;
-    shown.textContent = filtering() ? `${all - hidden} of the ${all} rows here` : '';
+  const newest = () => +(shownRows()?.lastElementChild?.id.slice(1) || 0);
+  // The server filters, in a list beside #log: this tab asks again whenever rows arrive, one question at a time.
+  let query = '', asking = false, again = '', pause = 0;
+  const found = () => $('#found');
+  const shownRows = () => query ? found() : log();
+  const rowsIn = ':is(#log, #found)';
+  const wanted = () => {
+    const form = $('#log-filter'), params = new URLSearchParams();
+    for (const [name, value] of form ? new FormData(form) : [['q', $('#logfilter')?.value || '']]) if (value.trim()) params.set(name, value.trim());
+    return params.toString();
   };
-  const refilter = () => { applyFilter(log()?.children || []); if (stick) toNewest(); };
+  const listen = () => {
+    for (const el of [found(), $('#earlier-found'), $('#found-empty')]) if (el) el.hidden = !query;
+    for (const el of [log(), $('#earlier'), $('#log-empty')]) if (el) el.hidden = !!query;
+  };
+  const ask = async (how) => {
+    if (asking) { again = again === 'fresh' ? again : how; return; }
+    asking = true;
+    const of = query, began = performance.now(), mark = $('#found-mark')?.dataset.seq;
+    const place = how === 'newer' && mark ? `&after=${mark}` : how.startsWith('before=') ? `&${how}` : '';
+    try {
+      await htmx.ajax('GET', `${stream().dataset.base}/log?${of}${place}`, { source: $('#logscroll'), swap: 'none' });
+    } catch { /* the next row asks again */ }
+    if (!query) found().replaceChildren();
+    listen();
+    if (stick) { trim(found()); toNewest(); }
+    select();
+    // Never more than a third of the time is spent on a filter, however many rows arrive.
+    pause = Math.max(120, 2 * (performance.now() - began));
+    setTimeout(() => { asking = false; const next = again; again = ''; if (next && query) ask(next); }, of === query ? pause : 0);
+  };
+  const refilter = () => {
+    const now = wanted();
+    if (now === query) return;
+    query = now;
+    if ($('#log-filter')) history.replaceState(null, '', `${stream().dataset.base}/log${query && `?${query}`}`);
+    if (!query && $('#log-matching')) $('#log-matching').textContent = '';
+    if (query) ask('fresh');
+    listen();
+    if (!query) { found().replaceChildren(); select(); }
+    if (stick) toNewest();
+  };
+  const trim = (rows) => {
+    const extra = rows.childElementCount - CAP;
+    if (extra <= 50) return false;
+    const range = document.createRange();
+    range.setStartBefore(rows.firstElementChild);
+    range.setEndBefore(rows.children[extra]);
+    range.deleteContents();
+    return true;
+  };
   const toNewest = () => { const b = box(); if (b) b.scrollTop = b.scrollHeight; seen = newest(); };
   const onRows = (records) => {
-    const rows = log();
-    if (filtering()) applyFilter(records.flatMap((record) => [...record.addedNodes]));
-    const extra = rows.childElementCount - CAP;
-    if (stick && extra > 50) {
-      const range = document.createRange();
-      range.setStartBefore(rows.firstElementChild);
-      range.setEndBefore(rows.children[extra]);
-      range.deleteContents();
-      offerEarlier();
+    if (query) {
+      // A row that is drawn anew has a finding now: what matches may have changed behind the mark.
+      const mark = +($('#found-mark')?.dataset.seq || 0);
+      const old = records.some((record) => [...record.addedNodes].some((row) => row.id && +row.id.slice(1) <= mark));
+      ask(old ? 'fresh' : 'newer');
     }
+    if ((stick || query) && trim(log())) offerEarlier();
     if (stick) toNewest();
     jump();
   };
@@ -180,21 +213,32 @@
   const jump = () => {
     const button = $('#jump');
     if (!button) return;
-    const unseen = newest() > seen ? $$('#log > li').filter((row) => +row.id.slice(1) > seen).length : 0;
+    const unseen = newest() > seen ? [...shownRows().children].filter((row) => +row.id.slice(1) > seen).length : 0;
     button.hidden = stick || !unseen;
     if (!button.hidden) button.textContent = `${unseen} new, jump to the newest`;
+  };
+  // Following: the newest row stays in sight. Scrolling up ends it, scrolling down resumes it, unless it was switched off.
+  let follows = true;
+  const atEnd = () => { const b = box(); return b.scrollHeight - b.scrollTop - b.clientHeight < 40; };
+  const setStick = (now) => {
+    stick = now;
+    const button = $('#follow');
+    if (!button) return;
+    button.setAttribute('aria-pressed', String(stick));
+    $('span', button).textContent = stick ? 'Following' : 'Follow';
   };
 
   // ---- one message, opened beside the rows; on a narrow page the link goes to its own page instead
   const select = () => {
-    for (const old of $$('#log .m[aria-current], #log .m.pair')) { old.removeAttribute('aria-current'); old.classList.remove('pair'); }
+    for (const old of $$(`${rowsIn} .m:is([aria-current], .pair)`)) { old.removeAttribute('aria-current'); old.classList.remove('pair'); }
     const shown = $('#message');
     $('#logsplit')?.toggleAttribute('data-open', !!shown);
     if (!shown) return;
-    for (const seq of shown.dataset.seqs.trim().split(' ')) $(`#m${CSS.escape(seq)} > .m`)?.classList.add('pair');
-    const current = $(`#m${CSS.escape(shown.dataset.seq)} > .m`);
-    current?.classList.remove('pair');
-    current?.setAttribute('aria-current', 'true');
+    for (const seq of shown.dataset.seqs.trim().split(' ')) for (const row of $$(`:is(#m${CSS.escape(seq)}, #f${CSS.escape(seq)}) > .m`)) row.classList.add('pair');
+    for (const current of $$(`:is(#m${CSS.escape(shown.dataset.seq)}, #f${CSS.escape(shown.dataset.seq)}) > .m`)) {
+      current.classList.remove('pair');
+      current.setAttribute('aria-current', 'true');
+    }
   };
   const openMessage = async (link) => {
     await htmx.ajax('GET', link.getAttribute('href'), { source: $('#detail'), target: '#detail', swap: 'innerHTML' });
@@ -202,7 +246,7 @@
     if (stick) toNewest(); else link.scrollIntoView({ block: 'nearest' });
   };
   const closeMessage = () => {
-    const current = $('#log .m[aria-current]');
+    const current = $('.m[aria-current]', shownRows());
     $('#detail').replaceChildren();
     select();
     current?.focus();
@@ -260,14 +304,17 @@
     if (rows) {
       new MutationObserver(onRows).observe(rows, { childList: true });
       scroll.addEventListener('scroll', () => {
-        stick = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 40;
-        if (stick) seen = newest();
+        setStick(follows && atEnd());
+        if (atEnd()) seen = newest();
         jump();
       }, { passive: true });
+      query = wanted();
+      listen();
+      if (query) ask('fresh');
       if ($('#message')) {
         select();
         $('#log .m[aria-current]')?.scrollIntoView({ block: 'center' });
-        stick = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 40;
+        setStick(atEnd());
         seen = newest();
       } else toNewest();
     }
@@ -298,15 +345,12 @@
     const at = (selector) => event.target.closest?.(selector);
     if (at('#theme')) return nextTheme();
     if (at('#fold')) return fold(!$('#drawer').hasAttribute('data-folded'));
-    if (at('#jump')) { stick = true; toNewest(); return jump(); }
-    const dir = at('[data-dir]');
-    if (dir) {
-      filter.dir = dir.dataset.dir;
-      for (const one of $$('[data-dir]')) one.setAttribute('aria-pressed', String(one === dir));
-      return refilter();
-    }
+    if (at('#jump')) { follows = true; setStick(true); toNewest(); return jump(); }
+    if (at('#follow')) { follows = !stick; setStick(follows); if (stick) toNewest(); return jump(); }
     const before = at('[data-before]');
-    if (before) { stick = false; return htmx.ajax('GET', `${stream().dataset.base}/log?before=${+before.dataset.before}`, { source: before, swap: 'none' }); }
+    if (before) { setStick(false); return htmx.ajax('GET', `${stream().dataset.base}/log?before=${+before.dataset.before}`, { source: before, swap: 'none' }); }
+    const foundBefore = at('[data-found-before]');
+    if (foundBefore) { setStick(false); return ask(`before=${+foundBefore.dataset.foundBefore}`); }
     const add = at('[data-add]');
     if (add) {
       const list = $('[data-rows]', add.closest('fieldset, form')), row = list.lastElementChild.cloneNode(true);
@@ -315,21 +359,20 @@
       return $('input', row).focus();
     }
     const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
-    const row = at('#log a.m');
+    const row = at(`${rowsIn} a.m`);
     if (row && plain && $('#detail') && matchMedia('(min-width: 70rem)').matches) { event.preventDefault(); return openMessage(row); }
     if (at('#detail-close') && plain && $('#log')) { event.preventDefault(); closeMessage(); }
   });
+  let typing;
   document.addEventListener('input', (event) => {
-    if (event.target.id === 'logfilter') { filter.text = event.target.value.trim().toLowerCase(); refilter(); }
+    if (event.target.matches?.('#logfilter, #log-filter :is(input, select)')) { clearTimeout(typing); typing = setTimeout(refilter, 120); }
     if (event.target.id === 'command_line') showSplit();
     if (event.target.dataset?.filter) {
       const words = event.target.value.trim().toLowerCase().split(/\s+/);
       for (const item of $(event.target.dataset.filter)?.children || []) item.hidden = !words.every((word) => item.textContent.toLowerCase().includes(word));
     }
   });
-  document.addEventListener('change', (event) => {
-    if (event.target.id === 'only-findings') { filter.findings = event.target.checked; refilter(); }
-  });
+  document.addEventListener('submit', (event) => { if (event.target.id === 'log-filter') { event.preventDefault(); refilter(); } });
   document.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && event.target.matches?.('textarea')) {
       event.preventDefault();

@@ -97,9 +97,21 @@
     }
     return undefined;
   });
+  // Enter sends what it stands beside: in the fields of an error the error, on the box of consent nothing.
+  document.addEventListener('keydown', (event) => {
+    const card = event.key === 'Enter' && event.target.closest?.('.ask');
+    if (!card || event.altKey || event.isComposing) return;
+    let button = null;
+    if (event.target.matches('[id$=-code], [id$=-why]')) button = $('button[value=fail]', card);
+    else if (event.ctrlKey || event.metaKey) button = $('button.go[name=action]', card);
+    else if (!event.target.matches('[data-consent]')) return;
+    event.preventDefault();
+    event.stopPropagation();
+    button?.click();
+  }, true);
   document.addEventListener('keydown', (event) => {
     if (event.key !== 'n' || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.matches?.('input, textarea, select')) return;
+    if (event.target.matches?.('input:not([type=checkbox], [type=radio]), textarea, select')) return;
     event.preventDefault();
     next();
   });

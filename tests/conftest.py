@@ -1,6 +1,7 @@
 """What every test may use: one backend, one identity, a registry of sessions, and proof that no process is left."""
 
 import os
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ from tests import drive
 # A slow machine is no failure: what is too slow is measured where it matters.
 hypothesis.settings.register_profile("parley", deadline=None)
 hypothesis.settings.load_profile("parley")
+
+# No process that a test starts may write into the home of whoever runs it.
+os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="parley-tests-")
 
 
 @pytest.fixture(scope="session")

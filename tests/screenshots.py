@@ -29,7 +29,7 @@ def prepare(page: Page, parley: Parley) -> str:
         ("timetable", "{}"),
         ("add", '{"a": 2, "b": 40}'),
     ):
-        if page.goto(f"{base}/tools/{name}").status != 200:  # type: ignore[union-attr]
+        if page.goto(f"{base}/tools/{name}?as=json").status != 200:  # type: ignore[union-attr]
             continue
         page.fill("#arguments", arguments)
         page.click("#call-go")

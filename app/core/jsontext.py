@@ -102,6 +102,27 @@ def dump(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
+def share_strings(value: Any) -> Any:
+    """The same value, in place, with equal texts held once: listings repeat themselves, and stay for long."""
+    known: dict[str, str] = {}
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            for key, child in node.items():
+                if isinstance(child, str):
+                    node[key] = known.setdefault(child, child)
+                elif isinstance(child, dict | list):
+                    stack.append(child)
+        elif isinstance(node, list):
+            for index, child in enumerate(node):
+                if isinstance(child, str):
+                    node[index] = known.setdefault(child, child)
+                elif isinstance(child, dict | list):
+                    stack.append(child)
+    return value
+
+
 def _skip(text: str, at: int) -> int:
     while text[at] in " \t\r\n":
         at += 1

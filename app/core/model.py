@@ -83,6 +83,8 @@ class StdioTarget(_Strict):
     args: tuple[str, ...] = Field(default=(), max_length=1000)
     env: dict[str, str] = Field(default_factory=dict, max_length=200)
     cwd: str | None = Field(default=None, max_length=4096)
+    secret: tuple[str, ...] = Field(default=(), max_length=200)
+    """Names of variables whose values are never shown and never written to disk."""
 
     @field_validator("command", "cwd")
     @classmethod

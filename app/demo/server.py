@@ -120,6 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.http:
         try:
             listener = socket.create_server(("127.0.0.1", options.port))
+            # Inherited by every connection: asyncio does not know this socket for TCP, and would leave Nagle on.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except (OSError, OverflowError) as error:
             say(f"Port {options.port} cannot be used: {error}.")
             return 1

@@ -597,6 +597,7 @@ class StreamableLink(_HttpLink):
     async def _listen(self) -> None:
         """The GET stream, on which a server speaks unasked (R5-42): kept up for as long as the connection lives."""
         url, last_id, wait = self._target.url, None, _RETRY_SECONDS  # type: str, str | None, float
+        opened = False
         while self._trouble is None:
             heard, retry, words = False, None, "ended"  # type: bool, float | None, str
             more = () if last_id is None else (("last-event-id", last_id),)
@@ -605,7 +606,7 @@ class StreamableLink(_HttpLink):
             try:
                 async with self._egress.request("GET", url, headers) as answer:
                     self._answered(exchange, answer)
-                    if answer.status == 404 and self._session_id is not None:
+                    if answer.status == 404 and self._session_id is not None and opened:
                         await self._refused(answer, Outbound("notification", 0), exchange)
                         return
                     if answer.status != 200 or _media_type(answer) != "text/event-stream":
@@ -620,6 +621,7 @@ class StreamableLink(_HttpLink):
                             return
                         words = status_trouble(answer.status, url, answer, body).message
                     else:
+                        opened = True
                         self._host.stream_changed("open")
                         async for event in self._events(answer):
                             if isinstance(event, Oversized):

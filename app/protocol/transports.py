@@ -11,6 +11,7 @@ whole takes at most 4 seconds, also when the caller is cancelled, and ends grand
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -270,6 +271,25 @@ def start_trouble(target: StdioTarget, fault: OSError) -> Trouble:
     )
 
 
+def _tied(target: StdioTarget, environment: dict[str, str]) -> list[str]:
+    """The argument vector; on Linux through `setpriv`, so that the child dies with us even when we are killed (F24).
+
+    Only for what the system can run by itself: `setpriv` would give anything else to a shell (R5-72). A command that
+    cannot be found is left alone, and the system says so."""
+    argv = [target.command, *target.args]
+    setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
+    name = target.command if "/" not in target.command else str(Path(target.cwd or ".") / target.command)
+    found = None if setpriv is None else shutil.which(name, path=environment.get("PATH"))
+    if setpriv is None or found is None:
+        return argv
+    try:
+        with Path(found).open("rb") as file:
+            head = file.read(4)
+    except OSError:
+        return argv
+    return [setpriv, "--pdeathsig", "KILL", "--", *argv] if head == b"\x7fELF" or head[:2] == b"#!" else argv
+
+
 @asynccontextmanager
 async def _stdio(
     target: StdioTarget, limits: Limits, on_stderr: Callable[[bytes], None]
@@ -277,13 +297,14 @@ async def _stdio(
     try:
         # Shielded: a start that is cancelled half-way would leave a child that nobody waits for.
         with anyio.CancelScope(shield=True):
+            environment = child_environment(target.env)
             process = await anyio.open_process(
-                [target.command, *target.args],
+                _tied(target, environment),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
                 cwd=target.cwd,
-                env=child_environment(target.env),
+                env=environment,
                 start_new_session=True,
             )
     except OSError as fault:

@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.model import DemoTarget, Gone, Options, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry
-from app.web import bodies, views
+from app.web import bodies, mcpjson, targets, views
 from app.web.answers import in_json, show
 from app.web.bodies import Body, FormErrors
 from app.web.consent import AnyTarget
@@ -39,6 +39,8 @@ async def open_session(request: Request) -> Response:
             plan = _plan(request, body, None)
         except FormErrors as fault:
             return await _form_again(request, None, body, fault)
+        except _Choose as choice:
+            return await _choices(request, None, body, choice)
         if _must_ask(request, plan, body):
             return await _ask(request, None, plan)
     session = registry.open(request.state.identity)
@@ -120,6 +122,8 @@ async def connect(request: Request) -> Response:
         plan = _plan(request, body, session)
     except FormErrors as fault:
         return await _form_again(request, session, body, fault)
+    except _Choose as choice:
+        return await _choices(request, session, body, choice)
     if _must_ask(request, plan, body):
         return await _ask(request, session, plan)
     if body.is_form and body.text("again") and session.info.state in {"connecting", "ready"}:
@@ -156,19 +160,64 @@ def _plan(request: Request, body: Body, session: Session | None) -> _Plan:
             raise Gone("There is no former connection to repeat. Choose a target.")
         return _Plan(session.target, session.options)
     if body.is_form and body.text("recent"):
-        for target in state.registry.recent(identity):
-            if target_digest(target) == body.text("recent"):
-                given = body.read(bodies.OptionsBody, lambda form: {"options": bodies.options_of_form(form)})
-                return _Plan(target, given.options)
-        raise Gone("That target is no longer remembered. Type it again.")
+        return _plan_of_kept(state.registry, identity, body)
+    if body.is_form and body.text("choose"):
+        chosen = state.proposals.take(identity, body.text("choose"))
+        if chosen is None:
+            raise Gone("That list is too old, or Parley was started anew. Paste it again.")
+        return _Plan(*chosen)
+    if body.is_form and body.text("transport") == "mcpjson":
+        given = body.read(bodies.OptionsBody, lambda form: {"options": bodies.options_of_form(form)})
+        entries = mcpjson.read(body.text("mcp_json"))
+        if len(entries) > 1 or entries[0].target is None:
+            raise _Choose(entries, given.options)
+        return _Plan(entries[0].target, given.options)
     if body.text("confirm") and not body.data.keys() & {"transport", "target"}:
         proposal = state.proposals.take(identity, body.text("confirm"))
         if proposal is None:
             raise Gone("That question is too old, or Parley was started anew. Connect again.")
         target, options = proposal
         return _Plan(target, options, confirmed=True)
-    wanted = body.read(bodies.ConnectBody, bodies.connect_of_form)
+    confirm = {"confirm": body.text("confirm")} if body.is_form and body.text("confirm") else {}
+    wanted = body.read(bodies.ConnectBody, lambda form: targets.connect_of_form(request, form) | confirm)
     return _Plan(wanted.target, wanted.options, confirmed=wanted.confirm == target_digest(wanted.target))
+
+
+class _Choose(Exception):
+    """Several servers were pasted: a person says which."""
+
+    def __init__(self, entries: list[mcpjson.Entry], options: Options) -> None:
+        super().__init__()
+        self.entries, self.options = entries, options
+
+
+def _plan_of_kept(registry: SessionRegistry, identity: Identity, body: Body) -> _Plan:
+    """A target of the list, by its id or its digest. What was left out on disk has to be typed first."""
+    wanted = body.text("recent")
+    for kept in registry.store.of(identity.id):
+        if wanted not in {kept.id, target_digest(kept.target)}:
+            continue
+        if kept.missing:
+            body.data["like"] = kept.id
+            words = f"Type again what is not kept on disk: {', '.join(kept.missing)}."
+            raise FormErrors({"": [words]})
+        if not any(name.startswith("option.") for name in body.data):
+            return _Plan(kept.target, kept.options)
+        given = body.read(bodies.OptionsBody, lambda form: {"options": bodies.options_of_form(form)})
+        return _Plan(kept.target, given.options)
+    raise Gone("That target is no longer remembered. Type it again.")
+
+
+async def _choices(request: Request, session: Session | None, body: Body, choice: _Choose) -> Response:
+    """What was pasted, as a list to choose from. The targets stay here, with their secrets."""
+    state, identity = request.app.state, request.state.identity
+    keep = state.proposals.keep
+    lines = [
+        views.ChoiceLine.of(one, keep(identity, one.target, choice.options) if one.target is not None else "")
+        for one in choice.entries
+    ]
+    form = views.connect_form(session, state.registry, identity, values=body.data, choices=lines)
+    return await show(request, form)
 
 
 def _must_ask(request: Request, plan: _Plan, body: Body) -> bool:

@@ -46,9 +46,11 @@ class _Later:
 
 if TYPE_CHECKING:
     from app.sessions import SessionRegistry
-    from app.web import actions, asks, pages
+    from app.web import actions, asks, blobs, pages, palette, targets, tool_forms
 else:
     actions, asks, pages = _Later("app.web.actions"), _Later("app.web.asks"), _Later("app.web.pages")
+    blobs, tool_forms = _Later("app.web.blobs"), _Later("app.web.tool_forms")
+    palette, targets = _Later("app.web.palette"), _Later("app.web.targets")
 
 PUBLIC, IDENTITY, SESSION = Access.PUBLIC, Access.IDENTITY, Access.SESSION
 
@@ -66,6 +68,9 @@ def routes() -> list[Doorway]:
         Doorway("/", pages.home, access=IDENTITY, method=get),
         Doorway("/about", pages.about, access=IDENTITY, method=get),
         Doorway("/s", actions.open_session, access=IDENTITY, method=post),
+        Doorway("/targets", targets.save, access=IDENTITY, method=post),
+        Doorway("/targets/{target}", targets.rename, access=IDENTITY, method=post),
+        Doorway("/targets/{target}/delete", targets.delete, access=IDENTITY, method=post),
         # One session
         Doorway("/s/{sid}", pages.overview, access=SESSION, method=get),
         Doorway("/s/{sid}/connect", pages.connect_form, access=SESSION, method=get),
@@ -77,11 +82,19 @@ def routes() -> list[Doorway]:
         Doorway("/s/{sid}/roots", actions.roots, access=SESSION, method=post),
         Doorway("/s/{sid}/tools", pages.tools, access=SESSION, method=get),
         Doorway("/s/{sid}/tools/refresh", actions.refresh_tools, access=SESSION, method=post),
-        Doorway("/s/{sid}/tools/{name:path}", pages.tool, access=SESSION, method=get),
+        Doorway("/s/{sid}/tools/form/{name:path}", tool_forms.form, access=SESSION, method=post),
+        Doorway("/s/{sid}/tools/check/{name:path}", tool_forms.check, access=SESSION, method=post),
+        Doorway("/s/{sid}/tools/call/{name:path}", tool_forms.call, access=SESSION, method=post),
+        Doorway("/s/{sid}/tools/{name:path}", tool_forms.tool, access=SESSION, method=get),
         Doorway("/s/{sid}/calls", pages.calls, access=SESSION, method=get),
         Doorway("/s/{sid}/calls", actions.start_call, access=SESSION, method=post),
         Doorway("/s/{sid}/calls/{cid}", pages.call, access=SESSION, method=get),
         Doorway("/s/{sid}/calls/{cid}/cancel", actions.cancel_call, access=SESSION, method=post),
+        Doorway("/s/{sid}/calls/{cid}/shown", blobs.shown, access=SESSION, method=get),
+        Doorway("/s/{sid}/calls/{cid}/branch", blobs.branch, access=SESSION, method=get),
+        Doorway("/s/{sid}/calls/{cid}/search", blobs.search, access=SESSION, method=get),
+        Doorway("/s/{sid}/calls/{cid}/result", blobs.result, access=SESSION, method=get),
+        Doorway("/s/{sid}/blobs/{sha}", blobs.blob, access=SESSION, method=get),
         Doorway("/s/{sid}/inbox", asks.inbox, access=SESSION, method=get),
         Doorway("/s/{sid}/inbox/clear", asks.clear, access=SESSION, method=post),
         Doorway("/s/{sid}/asks/{aid}", asks.ask, access=SESSION, method=get),
@@ -90,7 +103,9 @@ def routes() -> list[Doorway]:
         Doorway("/s/{sid}/tasks", asks.tasks, access=SESSION, method=get),
         Doorway("/s/{sid}/tasks/{tid}", asks.task, access=SESSION, method=get),
         Doorway("/s/{sid}/log", pages.log, access=SESSION, method=get),
+        Doorway("/s/{sid}/log.jsonl", pages.export, access=SESSION, method=get),
         Doorway("/s/{sid}/log/{seq}", pages.message, access=SESSION, method=get),
+        Doorway("/s/{sid}/palette", palette.palette, access=SESSION, method=get),
         Doorway("/s/{sid}/stderr", pages.stderr, access=SESSION, method=get),
         Doorway("/s/{sid}/events", pages.events, access=SESSION, method=get),
     ]
@@ -143,8 +158,8 @@ async def _live(app: Starlette) -> None:
     """Load what the port did not wait for, let the waiting requests through, and keep the sessions until the end."""
 
     def load() -> None:
-        for module in ("app.web.actions", "app.web.asks", "app.web.pages", "app.web.stream"):
-            import_module(module)
+        for name in ("actions", "asks", "blobs", "pages", "palette", "stream", "targets", "tool_forms"):
+            import_module(f"app.web.{name}")
 
     await anyio.to_thread.run_sync(load)
     # sse-starlette would cut every stream off as soon as a signal comes. We end them ourselves, with a last word.

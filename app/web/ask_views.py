@@ -50,6 +50,8 @@ TASK_WORDS = {
     "failed": "failed",
     "cancelled": "cancelled",
 }
+TYPED = ("action", "text", "model", "stopReason", "json", "force", "code", "message")
+"""What a card has beside the fields of a form, and shows again as it was typed."""
 STOP_REASONS = ("endTurn", "stopSequence", "maxTokens", "toolUse")
 FOLDED_ABOVE = 5
 """With more asks than this only the oldest stands open."""
@@ -120,6 +122,11 @@ class AskCard:
     @property
     def open(self) -> bool:
         return self.state == "open"
+
+    @property
+    def failing(self) -> bool:
+        """An error was to be sent, and could not be."""
+        return self.typed.get("action") == "fail"
 
 
 @dataclass(slots=True)
@@ -441,6 +448,8 @@ class LifeStep:
     glyph: str
     code: str
     text: str
+    status: str
+    """A status by its name on the wire, after the text."""
     seq: int | None
     end: bool = False
 
@@ -509,14 +518,14 @@ def task_card(session: Session, task: ReceiverTask) -> TaskCard:
 
 
 _STEPS = {
-    "created": ("them", "i-req", "The server asked by a task, and Parley took it"),
-    "tasks/get": ("them", "i-req", "polled, and heard"),
-    "tasks/result": ("them", "i-req", "came for the result; the task was"),
-    "tasks/cancel": ("them", "i-req", "The server wants no answer any more"),
-    "answered": ("parley", "", "You answered:"),
+    "created": ("them", "i-req", "asked as a task,"),
+    "tasks/get": ("them", "i-req", "polled while it was"),
+    "tasks/result": ("them", "i-req", "came for the result while it was"),
+    "tasks/cancel": ("them", "i-req", "wants no answer any more"),
+    "answered": ("parley", "", "Answered,"),
     "status": ("us", "o-not", "Now"),
-    "expired": ("parley", "", "The time was up, and the record is gone"),
-    "lost": ("parley", "", "The connection ended"),
+    "expired": ("parley", "", "The time was up: the record is gone"),
+    "lost": ("parley", "", "The connection ended:"),
 }
 
 
@@ -526,13 +535,13 @@ def _life(task: ReceiverTask) -> list[LifeStep]:
 
     def fold() -> None:
         if len(run) > 3:
-            steps.append(_step(run[0]))
+            steps.append(_step(run[0], task.method))
             gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(run)]
             between = f"every {show.duration(1000 * sum(gaps) / len(gaps))} on average" if gaps else ""
-            steps.append(LifeStep("", "fold", "", "tasks/get", f"{len(run) - 2} more polls, {between}", None))
-            steps.append(_step(run[-1]))
+            steps.append(LifeStep("", "fold", "", "tasks/get", f"{len(run) - 2} more polls, {between}", "", None))
+            steps.append(_step(run[-1], task.method))
         else:
-            steps.extend(_step(one) for one in run)
+            steps.extend(_step(one, task.method) for one in run)
         run.clear()
 
     for visit in task.visits:
@@ -540,15 +549,17 @@ def _life(task: ReceiverTask) -> list[LifeStep]:
             run.append(visit)
             continue
         fold()
-        steps.append(_step(visit))
+        steps.append(_step(visit, task.method))
     fold()
     return steps
 
 
-def _step(visit: Visit) -> LifeStep:
+def _step(visit: Visit, method: str) -> LifeStep:
     side, glyph, words = _STEPS.get(visit.what, ("parley", "", visit.what))
-    code = visit.what if "/" in visit.what else ""
-    text = f"{words} {visit.text}".strip()
-    return LifeStep(
-        show.clock(visit.at), side, glyph, code, text, visit.seq, visit.text in ("completed", "failed", "cancelled")
-    )
+    code = method if visit.what == "created" else visit.what if "/" in visit.what else ""
+    wire = visit.text if visit.text in TASK_WORDS else ""
+    if visit.what == "status" and wire == "input_required":
+        words = "Handed to you, now"
+    text = words if wire else f"{words} {visit.text}".rstrip(" ,:")
+    ends = visit.what == "status" and visit.text in ("completed", "failed", "cancelled")
+    return LifeStep(show.clock(visit.at), side, glyph, code, text, wire, visit.seq, ends or visit.what == "expired")

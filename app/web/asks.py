@@ -20,7 +20,7 @@ from app.web import ask_views, bodies, views
 from app.web.answers import in_json, show
 from app.web.ask_views import AskCard, TaskCard
 from app.web.pages import waiting_seconds
-from app.web.problems import unknown, wants_json
+from app.web.problems import Denied, unknown, wants_json
 from app.web.views import Context, Shell
 
 
@@ -133,7 +133,7 @@ async def answer(request: Request) -> Response:
         return in_json(ask_views.ask_json(found))
     form = Entries(await bodies.pairs(request))
     tree, said, errors = _said(found, form)
-    typed = {name: form.first(name) or "" for name in ("text", "model", "stopReason", "json", "force")}
+    typed = {name: text for name in ask_views.TYPED if (text := form.first(name)) is not None}
     try:
         if errors and not said.get("force"):
             raise Refused("Some of it cannot be read.", errors)
@@ -173,7 +173,8 @@ async def clear(request: Request) -> Response:
 
 def _said(found: Ask, form: Entries) -> tuple[forms.Field | None, dict[str, Any], dict[str, list[str]]]:
     """What the fields of a card say, in the shape that a script would send."""
-    action = form.first("action")
+    # Enter in a field presses no button that has a name: it means the main one.
+    action = form.first("action") or {"form": "accept", "sampling": "respond"}.get(found.kind)
     said: dict[str, Any] = {"action": action}
     if form.first("force"):
         said["force"] = True
@@ -181,16 +182,20 @@ def _said(found: Ask, form: Entries) -> tuple[forms.Field | None, dict[str, Any]
         code = (form.first("code") or "").strip()
         said["code"] = int(code) if code.lstrip("-").isdecimal() and len(code) < 12 else code
         said["message"] = form.first("message") or ""
-        return None, said, {}
     if found.kind == "form":
         tree, value, errors = ask_views.filled(found, form)
-        if action == "accept":
-            said["content"] = value
-        return tree, said, errors if action == "accept" else {}
+        if action != "accept":
+            return tree, said, {}
+        said["content"] = value
+        # What can be read is checked all the same, so that every field says at once what is wrong with it.
+        return tree, said, {**forms.validate(found.schema, value), **errors} if errors else {}
     if found.kind == "sampling" and action == "respond":
         text = form.first("json") or ""
         if text.strip():
-            said["result"] = bodies.strict_json(text)
+            try:
+                said["result"] = bodies.strict_json(text)
+            except Denied as fault:
+                return None, {"action": action}, {"/json": [fault.message]}
         else:
             content = {"type": "text", "text": (form.first("text") or "").replace("\r\n", "\n")}
             said["result"] = {"role": "assistant", "content": content, "model": form.first("model") or ""}

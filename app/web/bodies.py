@@ -25,7 +25,10 @@ from app.web.problems import Denied, Fields, field_errors, is_json
 _IN_THREAD_ABOVE = 256 * 1024
 _DEEPEST = 500
 """Levels of nesting in a body: far above what people write, and below what exhausts a stack further in."""
-_LISTS = frozenset({"env_name", "env_value", "header_name", "header_value", "root_uri", "root_name"})
+_LISTS = frozenset(
+    {f"{kind}_{column}" for kind in ("env", "header") for column in ("name", "value", "secret")}
+    | {"root_uri", "root_name"}
+)
 """Fields of a form that stand once for each row; of all others the last value counts."""
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -247,10 +250,12 @@ def _target_of_form(form: Body) -> dict[str, Any]:
     transport = form.text("transport") or "stdio"
     if transport in {"http", "sse"}:
         headers = {name.strip(): value for name, value in form.rows("header_name", "header_value")}
-        return {"transport": transport, "url": form.text("url").strip(), "headers": headers}
+        secret = _marked(form, "header")
+        return {"transport": transport, "url": form.text("url").strip(), "headers": headers, "secret": secret}
     if transport != "stdio":
         return {"transport": transport}
     target: dict[str, Any] = {"transport": "stdio", "cwd": form.text("cwd").strip() or None, "env": _env_of_form(form)}
+    target["secret"] = _marked(form, "env")
     try:
         argv = shlex.split(form.text("command_line"))
     except ValueError as fault:
@@ -259,6 +264,11 @@ def _target_of_form(form: Body) -> dict[str, Any]:
         raise FormErrors({"/target/command_line": ["Type the command that starts the server."]})
     target["command"], target["args"] = argv[0], argv[1:]
     return target
+
+
+def _marked(form: Body, kind: str) -> list[str]:
+    """The rows that the person marked as secret."""
+    return [name.strip() for name, mark in form.rows(f"{kind}_name", f"{kind}_secret") if mark]
 
 
 def _env_of_form(form: Body) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from app.core.model import (
@@ -13,19 +13,58 @@ from app.core.model import (
     Options,
     StdioTarget,
     target_digest,
+    wire_time,
 )
 from app.sessions import Identity, Session, SessionRegistry
+from app.store import Kept, secret_names, sounds_secret
 from app.web import render as show
+from app.web.mcpjson import Entry
 from app.web.shell import AnyTarget, Context, Shell, list_of, shell, target_json, transport_words
 
 
 @dataclass(slots=True, frozen=True)
 class TargetLine:
-    """One target that was used before."""
+    """One target that was saved, or used before."""
 
+    id: str
+    name: str
+    label: str
+    transport: str
+    used: str
+    missing: tuple[str, ...]
+
+
+@dataclass(slots=True, frozen=True)
+class ChoiceLine:
+    """One server of a pasted file: connect to it, or why not."""
+
+    name: str
     digest: str
     label: str
     transport: str
+    names: tuple[str, ...]
+    problem: str
+    note: str
+
+    @classmethod
+    def of(cls, entry: Entry, digest: str) -> ChoiceLine:
+        target = entry.target
+        if target is None:
+            return cls(entry.name, "", "", "", (), entry.problem, "")
+        names = target.env if isinstance(target, StdioTarget) else target.headers
+        words = transport_words(target)
+        return cls(entry.name, digest, target.label, words, tuple(sorted(names)), "", entry.note)
+
+
+@dataclass(slots=True, frozen=True)
+class PairRow:
+    """One variable or header in the form. The value of a secret never comes back to a page."""
+
+    name: str = ""
+    value: str = ""
+    secret: bool = False
+    kept: bool = False
+    """Leaving it blank keeps the value that it has."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -50,11 +89,16 @@ class ConnectFields:
     action: str
     transport: str
     values: dict[str, str]
-    env: list[str]
-    headers: list[str]
+    env: list[PairRow]
+    headers: list[PairRow]
     options: list[OptionField]
     errors: dict[str, str]
     changed: str
+    like: str
+    """The session or the kept target whose secrets stay when they are left blank."""
+    notice: str
+    """Why nothing can be saved."""
+    choices: list[ChoiceLine]
 
 
 # ------------------------------------------------------------------------------------------------------ connect form
@@ -171,43 +215,123 @@ def option_fields(options: Options, values: dict[str, Any], errors: dict[str, st
     return built
 
 
+def _typed(values: dict[str, Any], name: str, otherwise: str) -> str:
+    given = values.get(name, otherwise)
+    return str(given[-1] if isinstance(given, list) and given else given)
+
+
+def _pairs(target: AnyTarget | None, kind: str, missing: tuple[str, ...]) -> list[PairRow]:
+    """The variables or headers that a target has, and those it had before it went to disk."""
+    held: dict[str, str] = {}
+    if kind == "env" and isinstance(target, StdioTarget):
+        held = target.env
+    elif kind == "header" and isinstance(target, HttpTarget):
+        held = target.headers
+    else:
+        return []
+    secret = secret_names(target)
+    rows = [
+        PairRow(name, "" if name in secret else value, name in secret, name in secret)
+        for name, value in sorted(held.items())
+    ]
+    # What is missing inside a command line or an address is no row of its own; those words have spaces.
+    return rows + [PairRow(name, secret=True) for name in missing if " " not in name and name not in held]
+
+
+def _typed_pairs(values: dict[str, Any], kind: str, known: list[PairRow]) -> list[PairRow]:
+    """The rows as they were typed, without the values of secrets."""
+    names, texts, marks = (list_of(values, f"{kind}_{column}") for column in ("name", "value", "secret"))
+    kept = {row.name for row in known if row.kept}
+    rows = []
+    for index, name in enumerate(names):
+        secret = bool(index < len(marks) and marks[index]) or sounds_secret(name)
+        value = texts[index] if index < len(texts) and not secret else ""
+        if name:
+            rows.append(PairRow(name, value, secret, name in kept))
+    return rows
+
+
 def connect_fields(
-    session: Session | None, values: dict[str, Any] | None, errors: dict[str, list[str]] | None
+    session: Session | None,
+    values: dict[str, Any] | None,
+    errors: dict[str, list[str]] | None,
+    *,
+    registry: SessionRegistry,
+    identity: Identity,
+    choices: list[ChoiceLine] | None = None,
 ) -> ConnectFields:
-    """The connect form: what was typed, else the session's last target. Secret values are never written back."""
+    """The connect form: what was typed, else the kept target that it names, else the session's last one."""
     typed = values or {}
     flat = {pointer: " ".join(texts) for pointer, texts in (errors or {}).items()}
-    target = session.target if session is not None else None
-    fill = {"command_line": "", "cwd": "", "url": ""}
-    env: list[str] = []
-    headers: list[str] = []
+    kept = registry.store.find(identity.id, _typed(typed, "like", ""))
+    target = kept.target if kept is not None else session.target if session is not None else None
+    missing = kept.missing if kept is not None else ()
+    fill = {"command_line": "", "cwd": "", "url": "", "name": kept.name if kept is not None else ""}
     transport = "stdio"
     if isinstance(target, StdioTarget):
         fill |= {"command_line": target.label, "cwd": target.cwd or ""}
-        env = sorted(target.env)
-    elif isinstance(target, HttpTarget):
+    elif target is not None:
         transport = target.transport
-        fill |= {"url": target.url}
-        headers = sorted(target.headers)
-    for name in fill:
-        if name in typed:
-            given = typed[name]
-            fill[name] = str(given[-1] if isinstance(given, list) and given else given)
-    if "transport" in typed:
-        chosen = typed["transport"]
-        transport = str(chosen[-1] if isinstance(chosen, list) and chosen else chosen)
-    options = session.options if session is not None else Options()
+        fill |= {"url": target.url} if isinstance(target, HttpTarget) else {}
+    options = kept.options if kept is not None else session.options if session is not None else Options()
     changed = [name for name, value in options.model_dump().items() if value != getattr(Options(), name)]
+    transport = _typed(typed, "transport", transport)
+    env, headers = _pairs(target, "env", missing), _pairs(target, "header", missing)
+    store = registry.store
     return ConnectFields(
         action="/s" if session is None else f"/s/{session.id}/connect",
-        transport=transport if transport in {"stdio", "http", "sse", "demo"} else "stdio",
-        values=fill,
-        env=[one for one in list_of(typed, "env_name") if one] or env,
-        headers=[one for one in list_of(typed, "header_name") if one] or headers,
+        transport=transport if transport in {"stdio", "http", "sse", "demo", "mcpjson"} else "stdio",
+        values={name: _typed(typed, name, value) for name, value in fill.items()},
+        env=_typed_pairs(typed, "env", env) or env,
+        headers=_typed_pairs(typed, "header", headers) or headers,
         options=option_fields(options, typed, flat),
         errors=flat,
         changed=f"{show.plural(len(changed), 'option')} changed" if changed else "",
+        like=kept.id if kept is not None else session.id if session is not None else "",
+        notice=f"Saving is off: {store.trouble}" if store.trouble else "",
+        choices=choices or [],
     )
+
+
+_AGO = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+
+
+def _ago(seconds: float) -> str:
+    for span, word in _AGO:
+        if seconds >= span:
+            return f"{show.plural(int(seconds // span), word)} ago"
+    return "just now"
+
+
+def target_lines(registry: SessionRegistry, identity: Identity) -> list[TargetLine]:
+    """The targets that are kept, the last used first; the demo server has a button of its own."""
+    now = registry.wall()
+    return [
+        TargetLine(
+            id=one.id,
+            name=one.name,
+            label=one.target.label,
+            transport=transport_words(one.target),
+            used=_ago(now - one.used),
+            missing=one.missing,
+        )
+        for one in registry.store.of(identity.id)
+        if not isinstance(one.target, DemoTarget) or one.saved
+    ]
+
+
+def kept_json(kept: Kept) -> dict[str, Any]:
+    """A kept target for scripts; of secrets, variables and headers only the names."""
+    return {
+        "id": kept.id,
+        "name": kept.name or None,
+        "digest": target_digest(kept.target),
+        "label": kept.target.label,
+        **(target_json(kept.target) or {}),
+        "options": kept.options.model_dump(mode="json", exclude_defaults=True, exclude={"meta"}),
+        "used_at": wire_time(kept.used),
+        "missing": list(kept.missing),
+    }
 
 
 @dataclass(slots=True)
@@ -218,11 +342,12 @@ class ConnectForm(Context):
 
     shell: Shell | None
     form: ConnectFields
-    recent: list[TargetLine]
     heading: str
     connected: bool
 
     def as_json(self) -> dict[str, Any]:
+        if self.form.choices:
+            return {"choices": [asdict(one) for one in self.form.choices]}
         fields_json = {pointer: [text] for pointer, text in self.form.errors.items()}
         return {"error": {"kind": "invalid", "message": "Some fields need another value.", "fields": fields_json}}
 
@@ -234,13 +359,12 @@ def connect_form(
     *,
     values: dict[str, Any] | None = None,
     errors: dict[str, list[str]] | None = None,
+    choices: list[ChoiceLine] | None = None,
 ) -> ConnectForm:
-    """The connect form, with what was typed and what was wrong with it."""
-    recent = [one for one in registry.recent(identity) if not isinstance(one, DemoTarget)]
+    """The connect form, with what was typed and what was wrong with it, or with what was pasted to choose from."""
     return ConnectForm(
         shell=shell(session, "connect", "Connect") if session is not None else None,
-        form=connect_fields(session, values, errors),
-        recent=[TargetLine(target_digest(one), one.label, transport_words(one)) for one in recent],
+        form=connect_fields(session, values, errors, registry=registry, identity=identity, choices=choices),
         heading="Change and reconnect" if session is not None and session.target is not None else "Connect to a server",
         connected=session is not None and session.info.state in {"ready", "connecting"},
     )

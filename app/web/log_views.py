@@ -1,25 +1,208 @@
-"""The log: rows for the page, messages for scripts, and one message opened with its pair."""
+"""The log: rows for the page, messages for scripts, its filter, and one message opened with its pair.
+
+A filter is the server's alone: a tab that filters asks again when messages arrive, so that a row which does not match
+can never slip in, and the text of the bodies counts too.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Final
+from urllib.parse import urlencode
+
+import anyio.to_thread
 
 from app.core import jsontext
 from app.core.model import (
+    Exchange,
     Finding,
     Message,
     wire_time,
 )
 from app.sessions import Session
 from app.web import render as show
+from app.web.problems import invalid
 from app.web.render import Html
-from app.web.shell import Context, Shell, finding_json, shell
+from app.web.shell import Context, Shell, finding_json, jinja, json_bytes, log_rows, shell
 
 JSON_ROWS = 1_000
 JSON_RAW_BYTES = 4 * 1024 * 1024
+FOUND_ROWS: Final = 200
+EXPORT_ROWS: Final = 200
+METHODS: Final = 200
+
+# ------------------------------------------------------------------------------------------------------------ filter
+
+DIRECTIONS: Final = (("", "Both"), ("out", "Sent"), ("in", "Received"))
+KINDS: Final = (
+    ("", "All kinds"),
+    ("request", "Requests"),
+    ("reply", "Replies"),
+    ("notification", "Notifications"),
+    ("invalid", "Invalid"),
+)
+jinja.globals.update(DIRECTIONS=DIRECTIONS, KINDS=KINDS)
+_OF_KIND: Final = {
+    "request": {"request"},
+    "reply": {"response", "error"},
+    "notification": {"notification"},
+    "invalid": {"invalid"},
+}
+
+
+@dataclass(slots=True, frozen=True)
+class LogFilter:
+    """Which messages to show: every word somewhere in the message, and the rest exactly."""
+
+    q: str = ""
+    dir: str = ""
+    kind: str = ""
+    method: str = ""
+    """How the method begins."""
+    findings: str = ""
+    """Not empty: only messages with a finding."""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> LogFilter:
+        """What an address asks for. Denied when a choice does not exist."""
+        wrong = {}
+        for name, choices in (("dir", DIRECTIONS), ("kind", KINDS)):
+            words = [key for key, _ in choices if key]
+            if query.get(name, "") not in {"", *words}:
+                wrong[f"/{name}"] = [f"One of {', '.join(words)}, or nothing."]
+        if wrong:
+            raise invalid(wrong)
+        return cls(
+            q=query.get("q", "").strip()[:500],
+            dir=query.get("dir", ""),
+            kind=query.get("kind", ""),
+            method=query.get("method", "").strip()[:200],
+            findings="1" if query.get("findings", "") not in {"", "0", "false"} else "",
+        )
+
+    def __bool__(self) -> bool:
+        return any(asdict(self).values())
+
+    @property
+    def query(self) -> str:
+        """As the query of an address."""
+        return urlencode({key: value for key, value in asdict(self).items() if value})
+
+    def search(self, session: Session, messages: list[Message]) -> list[Message]:
+        """Those of the messages that match; reads only, so it may run in a thread."""
+        if not self:
+            return messages
+        log, kinds = session.messages, _OF_KIND.get(self.kind)
+        words = self.q.lower().split()
+        wire_words = [word.encode("utf-8", "surrogatepass") for word in words]
+
+        def says(message: Message) -> bool:
+            row = f"{message.seq} {message.method or ''} {message.gist} {message.rpc_id}".lower()
+            if all(word in row for word in words):
+                return True
+            body = (log.raw(message.seq) or b"").lower()
+            return all(word in row or wire in body for word, wire in zip(words, wire_words, strict=True))
+
+        return [
+            one
+            for one in messages
+            if (not self.dir or one.direction == self.dir)
+            and (kinds is None or one.kind in kinds)
+            and (not self.method or (one.method or "").startswith(self.method))
+            and (not self.findings or log.findings(one.seq))
+            and (not words or says(one))
+        ]
+
+
+async def search(session: Session, wanted: LogFilter) -> list[Message]:
+    """Every kept message that matches, oldest first. Looks into bodies, so it runs in a thread."""
+    kept = session.messages.last(len(session.messages))
+    return await anyio.to_thread.run_sync(wanted.search, session, kept) if wanted else kept
+
+
+@dataclass(slots=True)
+class Found:
+    """What a filter found; also the part that answers a tab which filters."""
+
+    filter: LogFilter
+    swap: str
+    rows: Html
+    words: str
+    """`46 of 1 208`"""
+    earlier: int | None
+    mark: int
+    """Up to which message it looked."""
+    methods: list[str]
+
+    @property
+    def active(self) -> bool:
+        return bool(self.filter)
+
+
+def _found_rows(session: Session, messages: list[Message]) -> Html:
+    """Rows with ids of their own: the same messages stand in `#log` too."""
+    return show.markup([str(log_rows(session, messages)).replace('<li id="m', '<li id="f')])
+
+
+def found(
+    session: Session,
+    wanted: LogFilter,
+    matching: list[Message],
+    *,
+    after: int | None = None,
+    before: int | None = None,
+) -> Found:
+    """The newest of what matches; those before a message; or those after one, when they are few enough to add."""
+    newest = session.messages.last(1)
+    swap, chosen = "innerHTML", matching[-FOUND_ROWS:]
+    if before is not None:
+        swap, chosen = "afterbegin", [one for one in matching if one.seq < before][-FOUND_ROWS:]
+    elif after is not None:
+        newer = [one for one in matching if one.seq > after]
+        if len(newer) <= FOUND_ROWS:
+            swap, chosen = "beforeend", newer
+    if not wanted:
+        chosen = []
+    methods = {one.method for one in session.messages.last(5_000) if one.method}
+    more = chosen and matching[0].seq < chosen[0].seq
+    return Found(
+        filter=wanted,
+        swap=swap,
+        rows=_found_rows(session, chosen),
+        words=f"{show.number(len(matching))} of {show.number(len(session.messages))}" if wanted else "",
+        earlier=chosen[0].seq if more else None,
+        mark=newest[0].seq if newest else 0,
+        methods=sorted(methods)[:METHODS],
+    )
+
+
+@dataclass(slots=True)
+class FoundPart(Context):
+    """The answer to a tab that filters, and the JSON of a filtered log."""
+
+    template: ClassVar[str] = "parts/_log_found.html"
+    part: ClassVar[str | None] = "parts/_log_found.html"
+
+    base: str
+    found: Found
+
+    def as_json(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+async def export(session: Session, wanted: LogFilter) -> AsyncIterator[bytes]:
+    """Every message that is kept now, one JSON object to a line."""
+    kept = await search(session, wanted)
+
+    def lines(messages: list[Message]) -> bytes:
+        return b"".join(json_bytes(message_json(session, one)) + b"\n" for one in messages)
+
+    for start in range(0, len(kept), EXPORT_ROWS):
+        yield await anyio.to_thread.run_sync(lines, kept[start : start + EXPORT_ROWS])
+
 
 # --------------------------------------------------------------------------------------------------------------- log
 
@@ -48,11 +231,27 @@ def message_json(session: Session, message: Message) -> dict[str, Any]:
         "problem": message.problem,
         "findings": [finding_json(one) for one in session.messages.findings(message.seq)],
     }
+    if (exchange := session.messages.exchange(message.seq)) is not None:
+        row["exchange"] = exchange_json(exchange)
     if encoded is not None:
         row["raw_base64"] = encoded
     if raw is None:
         row["trimmed"] = True
     return row
+
+
+def exchange_json(exchange: Exchange) -> dict[str, Any]:
+    """The HTTP request that carried a message, and its answer; secrets are masked already."""
+    return {
+        "method": exchange.method,
+        "url": exchange.url,
+        "time": wire_time(exchange.at),
+        "request_headers": [list(pair) for pair in exchange.request_headers],
+        "status": exchange.status,
+        "response_headers": [list(pair) for pair in exchange.response_headers],
+        "answered_ms": exchange.answered_ms,
+        "error": exchange.error,
+    }
 
 
 @dataclass(slots=True)
@@ -67,18 +266,26 @@ class Log(Context):
     rows: Html
     earlier: int | None
     dropped: int
+    found: Found
     session: Session
     after: int | None
     before: int | None
     limit: int | None
+    matching: list[Message] | None
+    """None without a filter."""
 
     def as_json(self) -> dict[str, Any]:
         log, limit = self.session.messages, self.limit or JSON_ROWS
         after = self.after or 0
-        found = log.before(self.before, limit) if self.before is not None else log.after(after, limit)
+        if self.matching is not None and self.before is not None:
+            chosen = [one for one in self.matching if one.seq < self.before][-limit:]
+        elif self.matching is not None:
+            chosen = [one for one in self.matching if one.seq > after][:limit]
+        else:
+            chosen = log.before(self.before, limit) if self.before is not None else log.after(after, limit)
         rows: list[dict[str, Any]] = []
         held = 0
-        for message in found:
+        for message in chosen:
             held += message.size
             if rows and held > JSON_RAW_BYTES:
                 break
@@ -90,28 +297,66 @@ class Log(Context):
 
 
 def log(
-    session: Session, *, after: int | None, before: int | None = None, limit: int | None = None, at: int | None = None
+    session: Session,
+    *,
+    after: int | None,
+    before: int | None = None,
+    limit: int | None = None,
+    at: int | None = None,
+    wanted: LogFilter | None = None,
+    matching: list[Message] | None = None,
 ) -> Log:
-    """The log of a session: the newest rows, those before `before`, or those around message `at`."""
+    """The log of a session: the newest rows, those before `before`, or those around message `at`.
+
+    With a filter (`wanted`) and what it found (`matching`) these stand in a list of their own."""
     source, many = session.messages, min(limit or 200, 1_000)
-    if before is not None:
-        found = source.before(before, many)
+    wanted = wanted or LogFilter()
+    if before is not None and not wanted:
+        shown = source.before(before, many)
     elif at is not None and len(newer := source.after(at - 1, 1_000)) < 1_000:
-        found = source.before(at, many // 2) + newer
+        shown = source.before(at, many // 2) + newer
     else:
-        found = source.last(many)
+        shown = source.last(many)
     first = source.first_seq
-    surroundings = shell(session, "log", "Log", messages=found)
+    surroundings = shell(session, "log", "Log", messages=shown)
     return Log(
         shell=surroundings,
         detail=message_view(session, at) if at is not None else None,
         rows=surroundings.rows,
-        earlier=found[0].seq if found and first is not None and found[0].seq > first else None,
+        earlier=shown[0].seq if shown and first is not None and shown[0].seq > first else None,
         dropped=source.rows_dropped,
+        found=found(session, wanted, matching or [], before=before),
         session=session,
         after=after,
         before=before,
         limit=limit,
+        matching=matching if wanted else None,
+    )
+
+
+@dataclass(slots=True, frozen=True)
+class ExchangeView:
+    """The HTTP request that carried a message, and its answer, in words."""
+
+    line: str
+    answer: str
+    error: str
+    sent: tuple[tuple[str, str], ...]
+    received: tuple[tuple[str, str], ...]
+
+
+def _exchange(exchange: Exchange | None) -> ExchangeView | None:
+    if exchange is None:
+        return None
+    answer = "no answer" if exchange.status is None else f"answered {exchange.status}"
+    if exchange.answered_ms is not None:
+        answer += f" after {show.duration(exchange.answered_ms)}"
+    return ExchangeView(
+        line=f"{exchange.method} {exchange.url}",
+        answer=answer,
+        error=exchange.error or "",
+        sent=exchange.request_headers,
+        received=exchange.response_headers,
     )
 
 
@@ -132,6 +377,7 @@ class Half:
     trimmed: bool
     problem: str
     findings: list[Finding]
+    exchange: ExchangeView | None
 
 
 @dataclass(slots=True)
@@ -172,6 +418,7 @@ def _half(session: Session, message: Message) -> Half:
         trimmed=raw is None,
         problem=message.problem or "",
         findings=list(session.messages.findings(message.seq)),
+        exchange=_exchange(session.messages.exchange(message.seq)),
     )
 
 
@@ -220,6 +467,7 @@ class MessageDetail(Context):
     rows: Html
     earlier: int | None
     dropped: int
+    found: Found
     json: dict[str, Any]
 
     def as_json(self) -> dict[str, Any]:
@@ -228,8 +476,8 @@ class MessageDetail(Context):
 
 def message(session: Session, seq: int) -> MessageDetail | None:
     """One message of the log; None when it never existed or has left the log."""
-    found = session.messages.get(seq)
-    if found is None:
+    one = session.messages.get(seq)
+    if one is None:
         return None
     page = log(session, after=None, at=seq)
     if page.detail is None:
@@ -240,5 +488,6 @@ def message(session: Session, seq: int) -> MessageDetail | None:
         rows=page.rows,
         earlier=page.earlier,
         dropped=page.dropped,
-        json=message_json(session, found),
+        found=page.found,
+        json=message_json(session, one),
     )

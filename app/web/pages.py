@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from app.sessions import Session
-from app.web import stream, views
+from app.web import log_views, stream, views
 from app.web.answers import show
-from app.web.problems import invalid, unknown
+from app.web.problems import invalid, unknown, wants_json
 
 
 async def home(request: Request) -> Response:
     state = request.app.state
-    return await show(request, views.home(state.registry, request.state.identity, state.settings))
+    await state.registry.store.loaded()
+    target = request.query_params.get("target", "")
+    return await show(request, views.home(state.registry, request.state.identity, state.settings, target=target))
 
 
 async def about(request: Request) -> Response:
@@ -30,7 +32,8 @@ async def overview(request: Request) -> Response:
 
 
 async def connect_form(request: Request) -> Response:
-    form = views.connect_form(request.state.session, request.app.state.registry, request.state.identity)
+    values = {"like": target} if (target := request.query_params.get("target")) else None
+    form = views.connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
     return await show(request, form)
 
 
@@ -65,9 +68,25 @@ async def call(request: Request) -> Response:
 
 async def log(request: Request) -> Response:
     session: Session = request.state.session
-    limit = _number(request, "limit")
-    page = views.log(session, after=_number(request, "after"), before=_number(request, "before"), limit=limit)
+    after, before, limit = (_number(request, name) for name in ("after", "before", "limit"))
+    wanted = log_views.LogFilter.of(request.query_params)
+    matching = await log_views.search(session, wanted) if wanted else None
+    if matching is not None and "hx-request" in request.headers and not wants_json(request):
+        part = log_views.found(session, wanted, matching, after=after, before=before)
+        return await show(request, log_views.FoundPart(f"/s/{session.id}", part))
+    page = views.log(session, after=after, before=before, limit=limit, wanted=wanted, matching=matching)
     return await show(request, page)
+
+
+async def export(request: Request) -> Response:
+    """The log as JSON lines, one message each."""
+    session: Session = request.state.session
+    name = f"parley-log-{session.number}.jsonl"
+    return StreamingResponse(
+        log_views.export(session, log_views.LogFilter.of(request.query_params)),
+        media_type="application/x-ndjson",
+        headers={"content-disposition": f'attachment; filename="{name}"'},
+    )
 
 
 async def message(request: Request) -> Response:

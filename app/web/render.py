@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -157,53 +158,83 @@ def _on_one_line(value: list[Any]) -> bool:
     return True
 
 
-class _Tree:
-    """Writes one value as nested `<details>`; stops at the caps and says so."""
+def step(name: str) -> str:
+    """One part of a JSON Pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
 
-    def __init__(self, open_depth: int, max_nodes: int, max_string: int, marks: frozenset[str]) -> None:
+
+class _Tree:
+    """Writes one value as nested `<details>`; stops at the caps and says so.
+
+    A lazy one can be asked for the rest: every line says the last part of its pointer, a branch beyond the caps is
+    empty until it is opened, and a button stands for the members that follow.
+    """
+
+    def __init__(
+        self, open_depth: int, max_nodes: int, max_string: int, marks: frozenset[str], lazy: bool = False
+    ) -> None:
         self.open_depth, self.left, self.max_string, self.marks = open_depth, max_nodes, max_string, marks
+        self.lazy = lazy
         self.cut = 0
         self.out: list[str] = []
 
-    def write(self, key: str | None, value: Any, depth: int, pointer: str) -> None:
+    def write(self, key: str | None, value: Any, depth: int, pointer: str, part: str = "") -> None:
         self.left -= 1
         label = f'<span class="jk">{esc(key[: self.max_string])}</span>: ' if key is not None else ""
         marked = " jh" if pointer in self.marks else ""
+        at = f' data-k="{esc(part)}"' if self.lazy and depth else ""
         if isinstance(value, list) and value and _on_one_line(value):
             self.left -= len(value)
             inside = ", ".join(_scalar(item, self.max_string) for item in value)
-            self.out.append(f'<div class="l{marked}">{label}[{inside}]</div>')
+            self.out.append(f'<div class="l{marked}"{at}>{label}[{inside}]</div>')
         elif isinstance(value, dict | list) and value:
-            self._branch(label, value, depth, pointer, marked)
+            self._branch(label, value, depth, pointer, marked, at)
         else:
-            self.out.append(f'<div class="l{marked}">{label}{_scalar(value, self.max_string)}</div>')
+            self.out.append(f'<div class="l{marked}"{at}>{label}{_scalar(value, self.max_string)}</div>')
 
-    def _branch(self, label: str, value: dict[str, Any] | list[Any], depth: int, pointer: str, marked: str) -> None:
+    def _branch(
+        self, label: str, value: dict[str, Any] | list[Any], depth: int, pointer: str, marked: str, at: str
+    ) -> None:
         begin, end, word = ("{", "}", "member") if isinstance(value, dict) else ("[", "]", "item")
-        if depth >= MAX_DEPTH or self.left <= 0:
+        beyond = depth >= MAX_DEPTH or self.left <= 0
+        if beyond:
             self.cut += 1
+        if beyond and not self.lazy:
             self.out.append(
                 f'<div class="l{marked}">{label}{begin}<span class="jc"> {plural(len(value), word)}, not shown '
                 f"</span>{end}</div>"
             )
             return
-        opened = " open" if depth < self.open_depth else ""
+        opened = " data-lazy" if beyond else " open" if depth < self.open_depth else ""
         self.out.append(
-            f'<details{opened}><summary class="{marked.strip()}">{label}{begin}<span class="jc"> '
+            f'<details{opened}{at}><summary class="{marked.strip()}">{label}{begin}<span class="jc"> '
             f"{plural(len(value), word)} {end}</span></summary><div>"
         )
+        if not beyond:
+            self.members(value, depth, pointer)
+        self.out.append(f'</div><div class="l jz">{end}</div></details>')
+
+    def members(self, value: dict[str, Any] | list[Any], depth: int, pointer: str, offset: int = 0) -> None:
+        """The members of a branch, from one of them on."""
+        word = "member" if isinstance(value, dict) else "item"
         pairs: Iterable[tuple[str, Any]] = (
-            value.items() if isinstance(value, dict) else ((str(index), item) for index, item in enumerate(value))
+            islice(value.items(), offset, None)
+            if isinstance(value, dict)
+            else ((str(offset + index), item) for index, item in enumerate(islice(value, offset, None)))
         )
         for written, (name, item) in enumerate(pairs):
             if self.left <= 0 and written >= 3:
-                rest = len(value) - written
+                rest = len(value) - offset - written
                 self.cut += rest
-                self.out.append(f'<div class="l jc">… {plural(rest, "more " + word, "more " + word + "s")}</div>')
+                said = f"… {plural(rest, 'more ' + word, 'more ' + word + 's')}"
+                self.out.append(
+                    f'<button type="button" class="l jc" data-more="{offset + written}">{said}, show the next</button>'
+                    if self.lazy
+                    else f'<div class="l jc">{said}</div>'
+                )
                 break
-            step = name.replace("~", "~0").replace("/", "~1")
-            self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{step}")
-        self.out.append(f'</div><div class="l jz">{end}</div></details>')
+            part = step(name)
+            self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{part}", part)
 
 
 def tree(
@@ -214,15 +245,79 @@ def tree(
     max_string: int = MAX_STRING,
     marks: Iterable[str] = (),
     label: str = "JSON",
+    source: str = "",
 ) -> Markup:
-    """A JSON value as a folding view: classes only, so it passes a strict style-src; `marks` are pointers."""
-    writer = _Tree(open_depth, max_nodes, max_string, frozenset(marks))
+    """A JSON value as a folding view: classes only, so it passes a strict style-src; `marks` are pointers.
+
+    `source` is the address that gives the branches which are not written here.
+    """
+    writer = _Tree(open_depth, max_nodes, max_string, frozenset(marks), lazy=bool(source))
     writer.write(None, value, 0, "")
-    cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>' if writer.cut else ""
+    cut = ""
+    if writer.cut and not source:
+        cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>'
+    inside = "".join(writer.out)
+    asks = f' data-tree="{esc(source)}"' if source else ""
+    return Markup(
+        f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>{cut}'
+    )
+
+
+def branch(value: Any, offset: int, *, max_nodes: int = 1_000, max_string: int = MAX_STRING) -> Markup:
+    """The members of one branch of a lazy tree, from `offset` on."""
+    writer = _Tree(2, max_nodes, max_string, frozenset(), lazy=True)
+    if isinstance(value, dict | list):
+        writer.members(value, 0, "", offset)
+    return Markup("".join(writer.out))
+
+
+def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
+    """What a search found, each with its pointer, as a lazy tree of its own."""
+    writer = _Tree(0, 0, 200, frozenset(), lazy=True)
+    for pointer, value in found:
+        writer.write(pointer or "(the whole)", value, 1, pointer, pointer[1:])
     inside = "".join(writer.out)
     return Markup(
-        f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0" hx-ignore>{inside}</div>{cut}'
+        f'<div class="json" role="group" aria-label="Found" tabindex="0" data-tree="{esc(source)}" hx-ignore>'
+        f"{inside}</div>"
     )
+
+
+def at_pointer(value: Any, pointer: str) -> Any:
+    """The value at a JSON Pointer. KeyError when there is none."""
+    if not pointer:
+        return value
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict):
+            value = value[name]
+        elif isinstance(value, list) and name.isascii() and name.isdecimal() and len(name) < 10:
+            if int(name) >= len(value):
+                raise KeyError(pointer)
+            value = value[int(name)]
+        else:
+            raise KeyError(pointer)
+    return value
+
+
+def find(value: Any, text: str, limit: int = 50) -> list[tuple[str, Any]]:
+    """Where a text stands in a value, as a key or inside a scalar; in the order of the value, the first `limit`."""
+    wanted = text.lower()
+    found: list[tuple[str, Any]] = []
+    stack: list[tuple[str, str, Any]] = [("", "", value)]
+    while stack and len(found) < limit:
+        pointer, key, node = stack.pop()
+        if wanted in key.lower() or (not isinstance(node, dict | list) and wanted in _words(node)):
+            found.append((pointer, node))
+        if isinstance(node, dict):
+            stack += [(f"{pointer}/{step(name)}", name, child) for name, child in reversed(node.items())]
+        elif isinstance(node, list):
+            stack += [(f"{pointer}/{index}", "", node[index]) for index in range(len(node) - 1, -1, -1)]
+    return found
+
+
+def _words(scalar: Any) -> str:
+    return scalar.lower() if isinstance(scalar, str) else json.dumps(scalar)
 
 
 def raw_text(raw: bytes, limit: int) -> tuple[str, int]:

@@ -366,12 +366,21 @@ class Shell:
     tools_total: int
     tool_key: str | None
     numbers: dict[str, str]
-    rows: Html
     earlier: int | None
     stream_url: str
     trouble: str
-    inbox: InboxView | None
-    """None where only the surroundings are patched."""
+    session: Session
+    messages: list[Message]
+
+    @property
+    def rows(self) -> Html:
+        """The rows of the drawer; made when a template asks, for JSON never does."""
+        return log_rows(self.session, self.messages)
+
+    @property
+    def inbox(self) -> InboxView:
+        """The inbox column, likewise."""
+        return ask_views.inbox_view(self.session)
 
 
 def wheretext_of(session: Session) -> tuple[str, str, str]:
@@ -419,7 +428,6 @@ def shell(
     tool_key: str | None = None,
     messages: list[Message] | None = None,
     rows: int = 200,
-    inbox: bool = True,
 ) -> Shell:
     """The surroundings of one page, at this moment; the stream goes on from `seq`."""
     seq = session.events.seq
@@ -446,9 +454,9 @@ def shell(
         tools_total=len(session.tools.items),
         tool_key=tool_key,
         numbers=numbers,
-        rows=log_rows(session, visible),
         earlier=visible[0].seq if visible and first is not None and visible[0].seq > first else None,
         stream_url=f"/s/{session.id}/events?{urlencode(query)}",
         trouble=session.info.trouble.message if session.info.trouble is not None else "",
-        inbox=ask_views.inbox_view(session) if inbox else None,
+        session=session,
+        messages=visible,
     )

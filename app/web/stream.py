@@ -204,9 +204,7 @@ class Tab:
         many = self._limits.page_rows
         messages: list[Message] | None = None if rows else []
         key = self.of if self.page == "tool" else None
-        return views.shell(
-            self.session, self.page, "", of=self.of, tool_key=key, messages=messages, rows=many, inbox=False
-        )
+        return views.shell(self.session, self.page, "", of=self.of, tool_key=key, messages=messages, rows=many)
 
     def _surroundings(self, shell: views.Shell) -> list[str]:
         values = {"shell": shell}

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from app.core.model import (
-    DemoTarget,
     Finding,
     HttpTarget,
     Root,
     StderrLine,
-    target_digest,
     wire_time,
 )
 from app.sessions import Identity, Session, SessionRegistry
@@ -35,7 +33,18 @@ from app.web.call_views import (
     is_call_of,
     recent_calls,
 )
-from app.web.connect_views import ConnectFields, ConnectForm, Consent, TargetLine, connect_fields, connect_form, consent
+from app.web.connect_views import (
+    ChoiceLine,
+    ConnectFields,
+    ConnectForm,
+    Consent,
+    TargetLine,
+    connect_fields,
+    connect_form,
+    consent,
+    kept_json,
+    target_lines,
+)
 from app.web.log_views import Log, MessageDetail, log, message, message_json
 from app.web.render import Html
 from app.web.shell import (
@@ -74,6 +83,7 @@ __all__ = [
     "CallCard",
     "CallView",
     "Calls",
+    "ChoiceLine",
     "ConnectFields",
     "ConnectForm",
     "ConnectionView",
@@ -162,6 +172,7 @@ class Home(Context):
     template: ClassVar[str] = "pages/home.html"
 
     sessions: list[SessionLine]
+    saved: list[TargetLine]
     recent: list[TargetLine]
     form: ConnectFields
     sessions_json: list[dict[str, Any]]
@@ -184,18 +195,15 @@ def _session_line(session: Session) -> SessionLine:
     )
 
 
-def home(registry: SessionRegistry, identity: Identity, settings: Settings) -> Home:
-    """The first page."""
+def home(registry: SessionRegistry, identity: Identity, settings: Settings, *, target: str = "") -> Home:
+    """The first page; `target` is a kept one to begin the form with."""
     sessions = sorted(registry.of(identity), key=lambda one: one.number, reverse=True)
-    recent = registry.recent(identity)
+    lines = target_lines(registry, identity)
     return Home(
         sessions=[_session_line(session) for session in sessions],
-        recent=[
-            TargetLine(target_digest(target), target.label, transport_words(target))
-            for target in recent
-            if not isinstance(target, DemoTarget)
-        ],
-        form=connect_fields(None, None, None),
+        saved=[one for one in lines if one.name],
+        recent=[one for one in lines if not one.name],
+        form=connect_fields(None, {"like": target} if target else None, None, registry=registry, identity=identity),
         sessions_json=[
             {
                 "id": session.id,
@@ -209,7 +217,7 @@ def home(registry: SessionRegistry, identity: Identity, settings: Settings) -> H
             }
             for session in sessions
         ],
-        targets_json=[{"digest": target_digest(one), "label": one.label, **(target_json(one) or {})} for one in recent],
+        targets_json=[kept_json(one) for one in registry.store.of(identity.id)],
     )
 
 

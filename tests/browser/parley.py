@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -76,8 +77,11 @@ class Parley:
 
     def close_sessions(self) -> None:
         """Back to how it was started."""
-        for session in self.script("GET", "/")["sessions"]:
+        known = self.script("GET", "/")
+        for session in known["sessions"]:
             self.script("POST", f"{session['url']}/close")
+        for target in known["targets"]:
+            self.script("POST", f"/targets/{target['id']}/delete")
 
     def stop(self) -> None:
         self.process.terminate()
@@ -93,11 +97,12 @@ class Parley:
 
 @contextmanager
 def running(*arguments: str) -> Iterator[Parley]:
-    """A Parley on a free port, ended with the block."""
+    """A Parley on a free port, ended with the block. What it saves goes with it, unless --data-dir says where."""
+    data = tempfile.TemporaryDirectory(prefix="parley-data-")
     process = subprocess.Popen(
         [sys.executable, "-m", "app", "--no-open", "--port", "0", *arguments],
         cwd=ROOT,
-        env={**os.environ, "PARLEY_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PARLEY_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1", "PARLEY_DATA_DIR": data.name},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -112,6 +117,7 @@ def running(*arguments: str) -> Iterator[Parley]:
         else:
             process.kill()
             process.wait(5)
+        data.cleanup()
 
 
 def launch(playwright: Playwright) -> Browser:

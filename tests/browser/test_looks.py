@@ -27,7 +27,7 @@ PATHS = ("", "/tools", "/tools/add", "/tools/plan_trip", "/calls", "/calls/c2", 
 def addresses(page: Page, demo: Callable[[], str], parley: Parley) -> list[str]:
     base = demo()
     for name, arguments in (("add", '{"a": 1, "b": 2}'), ("tool_error", "{}"), ("postcard", "{}")):
-        page.goto(f"{base}/tools/{name}")
+        page.goto(f"{base}/tools/{name}?as=json")
         page.fill("#arguments", arguments)
         page.click("#call-go")
         expect(page.locator("#calls > article .st").first).not_to_have_text("Running")

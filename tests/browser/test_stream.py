@@ -38,7 +38,7 @@ def test_seven_tabs_work_four_live_and_a_parked_one_resumes(
     tabs = [page]
     for _ in range(6):
         tab = context.new_page()
-        tab.goto(f"{base}/tools/echo")
+        tab.goto(f"{base}/tools/echo?as=json")
         expect(tab.locator("#pill")).to_have_attribute("data-state", "live")
         tabs.append(tab)
     expect(tabs[0].locator("#pill")).to_have_text(re.compile("paused"))
@@ -87,7 +87,7 @@ def test_a_tab_that_lost_its_stream_misses_nothing(page: Page, context: BrowserC
     expect(page.locator("#pill")).to_have_attribute("data-state", "live")
     page.evaluate("document.querySelector('#stream')._htmx.sse.reader.cancel()")
     other = context.new_page()
-    other.goto(f"{base}/tools/echo")
+    other.goto(f"{base}/tools/echo?as=json")
     other.fill("#arguments", '{"message": "while you were away"}')
     other.click("#call-go")
     expect(other.locator("#calls > article .st")).to_have_text("Done")
@@ -98,7 +98,7 @@ def test_a_tab_that_lost_its_stream_misses_nothing(page: Page, context: BrowserC
 
 def test_earlier_rows_can_be_fetched(page: Page, demo: Callable[[], str]):
     base = demo()
-    page.goto(f"{base}/tools/slow_count")
+    page.goto(f"{base}/tools/slow_count?as=json")
     page.fill("#arguments", '{"steps": 200, "delay": 0}')
     page.click("#call-go")
     expect(page.locator("#calls > article .st")).to_have_text("Done")

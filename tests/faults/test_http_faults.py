@@ -34,6 +34,7 @@ from tests.drive import (
     connect,
     connected,
     echoes,
+    feeling,
     findings,
     flushed,
     inbound,
@@ -157,13 +158,28 @@ async def test_f08_an_event_of_50_mb_ends_the_older_transport_with_a_reason(sess
 
 @pytest.mark.requirement("F08")
 @pytest.mark.parametrize("way", WAYS)
-async def test_f08_a_message_just_below_the_limit_is_taken(session: Session, oracle: Felt, way: Way):
+async def test_f08_a_message_just_below_the_limit_is_taken(session: Session, bystander: Session, way: Way):
+    """The stall is only printed: what is promised of it ends at 1 MB."""
     async with raw_peer() as peer:
         await connected(session, reach(peer, way))
         size = 8 * MIB
-        done = await call_tool(session, "huge", {"bytes": size, "as": "json" if way == "json" else "event"})
+        async with feeling(bystander) as felt:
+            done = await call_tool(session, "huge", {"bytes": size, "as": "json" if way == "json" else "event"})
+        print(f"\n  8 MiB as {way}: {felt}")
         assert done.state == "done", done.error
         assert inbound(session)[-1].size == size
+
+
+@pytest.mark.requirement("F08", "R5-29")
+async def test_f08_a_result_of_many_faulty_parts_is_judged_by_its_beginning(session: Session, oracle: Felt):
+    """Judging all 60,000 would hold the interpreter for seconds, in whatever thread; the oracle would see it."""
+    async with raw_peer() as peer:
+        await connected(session, peer.target())
+        done = await call_tool(session, "list", {"count": 60_000, "faulty": True})
+        assert done.state == "done"
+        [finding] = done.findings
+        assert finding.id == "R5-29" and "`content/0" in finding.text
+        await echoes(session)
 
 
 # --- F09: a flood -----------------------------------------------------------------------------------------------------

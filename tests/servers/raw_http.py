@@ -339,8 +339,9 @@ def x_huge(turn):
 
 
 def x_list(turn):
-    """A reply of many small parts."""
-    turn.answer({"content": [{"type": "text", "text": str(number)} for number in range(turn.params["count"])]})
+    """A reply of many small parts; with `faulty`, none of them as it should be."""
+    text = int if turn.params.get("faulty") else str
+    turn.answer({"content": [{"type": "text", "text": text(number)} for number in range(turn.params["count"])]})
 
 
 def x_flood(turn):

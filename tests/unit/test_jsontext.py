@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.core.jsontext import MAX_DEPTH, THREAD_ABOVE, Parsed, dump, members, parse, parse_async
+from app.core.jsontext import MAX_DEPTH, THREAD_ABOVE, Parsed, dump, members, parse, parse_async, share_strings
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -120,3 +120,11 @@ async def test_large_texts_are_read_all_the_same():
     raw = b'"' + b"a" * (THREAD_ABOVE + 1) + b'"'
     assert await parse_async(raw) == parse(raw)
     assert await parse_async(b"1") == Parsed(1)
+
+
+def test_equal_texts_are_held_once_and_nothing_else_changes():
+    value = json.loads('{"a": ["same", {"b": "same", "c": [1, null, true, "other"]}], "d": "same"}')
+    before = json.dumps(value)
+    shared = share_strings(value)
+    assert json.dumps(shared) == before
+    assert shared["d"] is shared["a"][0] is shared["a"][1]["b"]

@@ -192,3 +192,52 @@ def test_base64_is_measured_or_refused():
     assert render.base64_bytes("aGVsbG8=") == 5
     assert render.base64_bytes("<svg>") is None
     assert render.base64_bytes(None) is None
+
+
+@given(ANYTHING)
+def test_a_lazy_tree_of_anything_holds_only_our_own_tags(value: Any):
+    found = parsed(str(render.tree(value, source="/s/x/calls/c1/branch?root=", max_nodes=5)))
+    assert {tag for tag, _ in found.found} <= TAGS | {"button"}
+    allowed = {"class", "role", "aria-label", "tabindex", "hx-ignore", "open", "type"}
+    allowed |= {"data-k", "data-lazy", "data-more", "data-tree"}
+    assert all(set(attributes) <= allowed for _, attributes in found.found)
+
+
+@given(ANYTHING)
+def test_every_part_that_a_lazy_tree_names_is_a_step_of_a_pointer(value: Any):
+    html = str(render.branch(value, 0))
+    for _, attributes in parsed(html).found:
+        assert "/" not in (attributes.get("data-k") or "")
+    if isinstance(value, dict):
+        for name in value:
+            assert render.at_pointer(value, f"/{render.step(name)}") is value[name]
+
+
+def test_the_rest_of_a_branch_begins_where_the_last_one_ended():
+    value = [{"n": n} for n in range(5_000)]
+    offset, seen = 0, 0
+    for _ in range(50):
+        html = str(render.branch(value, offset, max_nodes=400))
+        seen += html.count("<details")
+        more = [attributes["data-more"] for _, attributes in parsed(html).found if "data-more" in attributes]
+        if not more:
+            break
+        assert seen == int(more[0] or 0)
+        offset = seen
+    assert seen == 5_000
+
+
+@pytest.mark.parametrize("pointer", ["/9", "/-1", "/x", "/00000000000", "/0/x", "/1/y", "x"])
+def test_a_pointer_that_leads_nowhere_is_a_key_error(pointer: str):
+    with pytest.raises(KeyError):
+        render.at_pointer([1, {"x": 2}], pointer if pointer.startswith("/") else "/" + pointer)
+
+
+def test_a_search_finds_keys_and_values_in_their_order():
+    value = {"Name": 1, "list": [{"x": "my NAME"}, 12, None], "deep": {"a/b~": {"name": []}}}
+    assert [pointer for pointer, _ in render.find(value, "name")] == ["/Name", "/list/0/x", "/deep/a~1b~0/name"]
+    assert render.find(value, "12") == [("/list/1", 12)]
+    assert render.find(value, "null") == [("/list/2", None)]
+    assert len(render.find(["x"] * 1_000, "x")) == 50
+    html = str(render.hits(render.find({"<script>": "<script>"}, "script"), "/s/x?root="))
+    assert "<script>" not in html

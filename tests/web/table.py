@@ -9,8 +9,10 @@ TABLE = routes()
 _FILL = {
     "{cid}": "c1",
     "{seq}": "1",
+    "{target}": "t1",
     "{aid}": "a1",
     "{tid}": "t1",
+    "{sha}": "0" * 64,
     "{name:path}": "echo",
     "{path:path}": "app.css",
 }

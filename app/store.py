@@ -1,0 +1,386 @@
+"""What outlives the process: the targets that people saved or used, in one SQLite file of the user.
+
+Memory is the truth while Parley runs, the file follows it: reading never waits for a disk, and a disk that is full,
+read-only or damaged costs only the saving (F25), which `trouble` says in words. Secrets are never written: what is
+left out is asked for again. One thread at a time touches the file; `sqlite3` is imported by the first that does.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+import anyio.to_thread
+from pydantic import TypeAdapter, ValidationError
+
+from app.core.model import DemoTarget, Gone, HttpTarget, Options, Refused, StdioTarget, Target, masked_url
+
+if TYPE_CHECKING:
+    import sqlite3
+
+AnyTarget = StdioTarget | DemoTarget | HttpTarget
+logger = logging.getLogger("parley.store")
+
+FILE: Final = "parley.db"
+RECENT: Final = 10
+"""Targets kept for each identity that nobody saved."""
+SAVED: Final = 500
+NAME: Final = 200
+LEFT_OUT: Final = "•••"
+"""Stands where a secret stood inside an address or an argument."""
+_VERSION: Final = 1
+_TABLE: Final = """
+CREATE TABLE IF NOT EXISTS targets (
+    id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, missing TEXT NOT NULL,
+    options TEXT NOT NULL, used REAL NOT NULL
+) STRICT
+"""
+_target: TypeAdapter[AnyTarget] = TypeAdapter(Target)
+_T = TypeVar("_T")
+
+
+# ----------------------------------------------------------------------------------------------------------- secrets
+
+_WORD = r"(?:auth|token|secret|passw|passphrase|credential|cookie|api[-_]?key|access[-_]?key|private[-_]?key)"
+_SOUNDS_SECRET = re.compile(rf"{_WORD}|(?:^|[-_])key$|(?:^|[-_])(?:pat|pwd)$", re.IGNORECASE)
+_SECRET_OPTION = re.compile(rf"--?[\w.-]*{_WORD}[\w.-]*", re.IGNORECASE)
+
+
+def sounds_secret(name: str) -> bool:
+    """Whether a variable or header of this name is treated as a secret, marked or not."""
+    return _SOUNDS_SECRET.search(name) is not None
+
+
+def secret_names(target: AnyTarget) -> set[str]:
+    """The variables or headers of a target whose values nobody may see or write down."""
+    if isinstance(target, DemoTarget):
+        return set()
+    values = target.env if isinstance(target, StdioTarget) else target.headers
+    marked = {name.lower() for name in target.secret}
+    return {name for name in values if name.lower() in marked or sounds_secret(name)}
+
+
+def without_secrets(target: AnyTarget) -> tuple[AnyTarget, tuple[str, ...]]:
+    """A target as it may be written down, and the names of what had to be left out."""
+    if isinstance(target, DemoTarget):
+        return target, ()
+    left = secret_names(target)
+    missing = sorted(left)
+    if isinstance(target, StdioTarget):
+        env = {name: value for name, value in target.env.items() if name not in left}
+        args = _plain_arguments(target.args)
+        if args != target.args:
+            missing.append("the command line")
+        return target.model_copy(update={"env": env, "args": args}), tuple(missing)
+    headers = {name: value for name, value in target.headers.items() if name not in left}
+    url = _plain_url(target.url)
+    if url != target.url:
+        missing.append("the address")
+    return target.model_copy(update={"headers": headers, "url": url}), tuple(missing)
+
+
+def _plain_arguments(args: tuple[str, ...]) -> tuple[str, ...]:
+    """Arguments without the values of options that sound like a secret: `--token=x`, `--token x`."""
+    plain: list[str] = []
+    after_secret = False
+    for arg in args:
+        name, equals, value = arg.partition("=")
+        if after_secret and not arg.startswith("-"):
+            plain.append(LEFT_OUT)
+        elif equals and value and (_SECRET_OPTION.fullmatch(name) or sounds_secret(name)):
+            plain.append(f"{name}={LEFT_OUT}")
+        else:
+            plain.append(arg)
+        after_secret = not equals and _SECRET_OPTION.fullmatch(arg) is not None
+    return tuple(plain)
+
+
+def _plain_url(url: str) -> str:
+    parts = urlsplit(masked_url(url))
+    if "@" in parts.netloc:
+        parts = parts._replace(netloc=f"{LEFT_OUT}@{parts.netloc.rpartition('@')[2]}")
+    return urlunsplit(parts)
+
+
+def _plain_options(options: Options) -> Options:
+    meta = {key: value for key, value in options.meta.items() if not sounds_secret(key)}
+    return options.model_copy(update={"meta": meta})
+
+
+# ------------------------------------------------------------------------------------------------------------- store
+
+
+@dataclass(slots=True, frozen=True)
+class Kept:
+    """One target of one identity: saved under a name, or only remembered because it was used."""
+
+    id: str
+    owner: str
+    target: AnyTarget
+    options: Options
+    used: float
+    name: str = ""
+    missing: tuple[str, ...] = ()
+    """What was left out of the file and has to be typed again before connecting."""
+
+    @property
+    def saved(self) -> bool:
+        return bool(self.name)
+
+
+@dataclass(eq=False)
+class Store:
+    """Saved and recent targets. Without a directory it is memory only, and forgets with the process."""
+
+    directory: Path | None
+    wall: Callable[[], float] = time.time
+    max_pages: int | None = None
+    """For tests: how large the file may grow, in pages."""
+    trouble: str = ""
+    """Why nothing is written, as a sentence without its beginning; empty while it works."""
+    _kept: dict[str, Kept] = field(default_factory=dict)
+    _file: sqlite3.Connection | None = None
+    _one: anyio.CapacityLimiter | None = None
+    _loaded: anyio.Event = field(default_factory=anyio.Event)
+    _closed: bool = False
+
+    # ---- life
+
+    async def open(self) -> None:
+        """Read what there is. Never raises: without it Parley works all the same."""
+        try:
+            rows = await self._work(_read)
+            for row in rows or ():
+                kept = _of_row(row)
+                if kept is not None:
+                    self._kept.setdefault(kept.id, kept)
+        finally:
+            self._loaded.set()
+
+    async def loaded(self, seconds: float = 2.0) -> None:
+        """Wait until the file was read, but not for ever: a disk may hang."""
+        with anyio.move_on_after(seconds):
+            await self._loaded.wait()
+
+    async def close(self) -> None:
+        """Write what is under way, then let go of the file."""
+        self._closed = True
+        if self._one is not None:
+            with anyio.move_on_after(2, shield=True):
+                await anyio.to_thread.run_sync(self._close, limiter=self._one, abandon_on_cancel=True)
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    # ---- reading, from memory
+
+    def of(self, owner: str) -> list[Kept]:
+        """The targets of an identity, the last used first."""
+        return sorted((one for one in self._kept.values() if one.owner == owner), key=lambda one: -one.used)
+
+    def find(self, owner: str, key: str) -> Kept | None:
+        """A target by its id; somebody else's is as unknown as one that never was (S15)."""
+        found = self._kept.get(key)
+        return found if found is not None and found.owner == owner else None
+
+    # ---- writing
+
+    def used(self, owner: str, target: AnyTarget, options: Options) -> Kept:
+        """A target is being connected to: remember it, in memory. `write` follows."""
+        kept = self._put(owner, target, options, name="")
+        for old in [one for one in self.of(owner) if not one.saved][RECENT:]:
+            del self._kept[old.id]
+        return kept
+
+    async def save(self, owner: str, target: AnyTarget, options: Options, name: str) -> Kept:
+        """Keep a target under a name. Refused when there are too many."""
+        if sum(one.saved for one in self.of(owner)) >= SAVED:
+            raise Refused(f"You have saved {SAVED} targets, which is the limit. Delete one first.")
+        kept = self._put(owner, target, options, name=_named(name or target.label))
+        await self.write(kept)
+        return kept
+
+    async def rename(self, owner: str, key: str, name: str) -> Kept:
+        """Give a target another name; one that was only remembered is saved by it."""
+        old = self._mine(owner, key)
+        if not name.strip():
+            raise Refused("A target needs a name.", {"/name": ["Type a name."]})
+        kept = self._kept[key] = replace(old, name=_named(name))
+        await self.write(kept)
+        return kept
+
+    async def delete(self, owner: str, key: str) -> None:
+        """Forget a target."""
+        self._mine(owner, key)
+        del self._kept[key]
+
+        def gone(file: sqlite3.Connection) -> None:
+            file.execute("DELETE FROM targets WHERE id = ?", (key,))
+
+        await self._work(gone)
+
+    async def write(self, kept: Kept) -> None:
+        """Bring one target to disk, without its secrets. Never raises; `trouble` says what went wrong."""
+        row, recent = _row(kept), [one.id for one in self.of(kept.owner) if not one.saved]
+
+        def put(file: sqlite3.Connection) -> None:
+            file.execute("INSERT OR REPLACE INTO targets VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            known = json.dumps(recent)
+            query = "DELETE FROM targets WHERE owner = ? AND name = '' AND id NOT IN (SELECT value FROM json_each(?))"
+            file.execute(query, (kept.owner, known))
+
+        await self._work(put)
+
+    def _put(self, owner: str, target: AnyTarget, options: Options, *, name: str) -> Kept:
+        """A target that differs only by its secrets is the same one, with secrets that are known now."""
+        plain = without_secrets(target)[0]
+        same = next((one for one in self.of(owner) if without_secrets(one.target)[0] == plain), None)
+        if same is None:
+            kept = Kept(f"t{secrets.token_urlsafe(9)}", owner, target, options, self.wall(), name)
+        else:
+            kept = replace(same, target=target, options=options, used=self.wall(), name=name or same.name, missing=())
+        self._kept[kept.id] = kept
+        return kept
+
+    def _mine(self, owner: str, key: str) -> Kept:
+        found = self.find(owner, key)
+        if found is None:
+            raise Gone("That target is no longer kept.")
+        return found
+
+    # ---- the file, in a thread
+
+    async def _work(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
+        """Do something with the file. None when it did not work; then `trouble` has the reason."""
+        if self.directory is None or self._closed:
+            return None
+        if self._one is None:
+            self._one = anyio.CapacityLimiter(1)
+        done, trouble = await anyio.to_thread.run_sync(self._attempt, work, limiter=self._one)
+        if trouble and trouble != self.trouble:
+            logger.warning("saving is off: %s", trouble)
+        self.trouble = trouble
+        return done
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> tuple[_T | None, str]:
+        import sqlite3
+
+        try:
+            if self._file is None:
+                self._file = self._opened()
+            with self._file:
+                return work(self._file), ""
+        except (sqlite3.Error, OSError, _Newer) as fault:
+            trouble = self._words(fault)
+            if self._file is not None and not _is_full(fault):
+                self._file.close()
+                self._file = None
+            return None, trouble
+
+    def _opened(self) -> sqlite3.Connection:
+        import sqlite3
+
+        directory = self.directory
+        assert directory is not None  # noqa: S101 (`_work` has looked)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = directory / FILE
+        # Made here, so that it is never readable for others, not even for a moment.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            path.chmod(0o600)
+        file = sqlite3.connect(path, timeout=2, check_same_thread=False)
+        try:
+            if file.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise sqlite3.DatabaseError("malformed")
+            if file.execute("PRAGMA user_version").fetchone()[0] > _VERSION:
+                raise _Newer
+            file.execute("PRAGMA journal_mode = WAL")
+            file.execute("PRAGMA synchronous = NORMAL")
+            if self.max_pages is not None:
+                file.execute(f"PRAGMA max_page_count = {self.max_pages:d}")
+            with file:
+                file.execute(_TABLE)
+                file.execute(f"PRAGMA user_version = {_VERSION:d}")
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def _words(self, fault: Exception) -> str:
+        import sqlite3
+
+        path = None if self.directory is None else self.directory / FILE
+        if isinstance(fault, _Newer):
+            return f"{path} was written by a newer Parley."
+        if _is_full(fault):
+            return f"the disk that holds {path} is full. Make room; the next save tries again."
+        read_only = isinstance(fault, OSError) and fault.errno in {errno.EROFS, errno.EACCES, errno.EPERM}
+        if read_only or "readonly" in str(fault) or "unable to open" in str(fault):
+            return f"{path} cannot be written. Check its permissions, or start Parley with another --data-dir."
+        if isinstance(fault, sqlite3.DatabaseError) and not isinstance(fault, sqlite3.OperationalError):
+            return f"{path} is damaged. Move it away, and the next save begins a new one."
+        reason = fault.strerror if isinstance(fault, OSError) else str(fault)
+        return f"{path} cannot be used: {reason}."
+
+
+class _Newer(Exception):
+    """The file has a form that this Parley does not know."""
+
+
+def _is_full(fault: Exception) -> bool:
+    return "is full" in str(fault) or (isinstance(fault, OSError) and fault.errno in {errno.ENOSPC, errno.EDQUOT})
+
+
+def _named(name: str) -> str:
+    return " ".join(name.split())[:NAME]
+
+
+def _row(kept: Kept) -> tuple[str, str, str, str, str, str, float]:
+    plain, missing = without_secrets(kept.target)
+    left_out = tuple(dict.fromkeys((*kept.missing, *missing)))
+    return (
+        kept.id,
+        kept.owner,
+        kept.name,
+        plain.model_dump_json(),
+        json.dumps(left_out),
+        _plain_options(kept.options).model_dump_json(exclude_defaults=True),
+        kept.used,
+    )
+
+
+def _read(file: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    query = "SELECT id, owner, name, target, missing, options, used FROM targets ORDER BY used DESC LIMIT 10000"
+    return list(file.execute(query))
+
+
+def _of_row(row: tuple[Any, ...]) -> Kept | None:
+    """A row of the file, when it still makes sense."""
+    key, owner, name, target, missing, options, used = row
+    try:
+        return Kept(
+            id=key,
+            owner=owner,
+            target=_target.validate_json(target),
+            options=Options.model_validate_json(options),
+            used=used,
+            name=name,
+            missing=tuple(str(one) for one in json.loads(missing)),
+        )
+    except (ValidationError, ValueError, TypeError):
+        logger.warning("a saved target cannot be read and is left where it is")
+        return None

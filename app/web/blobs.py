@@ -1,0 +1,155 @@
+"""Results in parts: binary content by its digest, branches of a large tree, a search in it, the whole as a file.
+
+Everything is read on demand from the reply that the call keeps. Binary content is shown only after its first bytes
+were looked at, and under a policy of its own that lets it do nothing (S33).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.core.model import Call
+from app.sessions import Session
+from app.web import call_views, media
+from app.web import render as show_as
+from app.web.answers import in_json
+from app.web.problems import Denied, invalid, unknown, wants_json
+from app.web.shell import fragment
+
+_SHA = re.compile(r"[0-9a-f]{64}")
+_HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-content-type-options": "nosniff"}
+_SEARCHED_CALLS = 50
+_PAGE_NODES = 1_000
+_COPIED = 8 * 1024 * 1024
+
+
+def _call(request: Request) -> Call:
+    session: Session = request.state.session
+    found = session.calls.get(request.path_params["cid"])
+    if found is None:
+        raise unknown("There is no such call. The oldest ones are forgotten first.")
+    return found
+
+
+async def _value(request: Request, pointer: str = "") -> Any:
+    """The value that `root` and `pointer` name."""
+    session: Session = request.state.session
+    try:
+        value = await call_views.result_of(session, _call(request), request.query_params.get("root", ""))
+        return show_as.at_pointer(value, pointer)
+    except KeyError:
+        raise unknown("There is no such place in the result.") from None
+
+
+def _html(text: str) -> Response:
+    body = text.encode("utf-8", "backslashreplace")
+    return Response(body, headers={"cache-control": "no-store"}, media_type="text/html; charset=utf-8")
+
+
+async def shown(request: Request) -> Response:
+    """The result of a call as a part of its card: for the large ones, which no card brings along."""
+    session: Session = request.state.session
+    call = _call(request)
+    result = await call_views.result_of(session, call)
+    ready = await call_views.show_result(session, call, result, alone=False)
+    card = call_views.call_card(session, call, shown=ready)
+    return _html(fragment("parts/_result.html", call=card))
+
+
+async def branch(request: Request) -> Response:
+    """The members of one branch, from `offset` on; with `value` the value itself as JSON text, for copying."""
+    query = request.query_params
+    value = await _value(request, query.get("pointer", ""))
+    if "value" in query:
+        text = await anyio.to_thread.run_sync(lambda: _text(value))
+        if len(text) > _COPIED:
+            raise Denied(413, "too-large", "That is too large to copy. Download the result instead.")
+        return Response(text.encode(), headers=_HARMLESS, media_type="text/plain; charset=utf-8")
+    offset = query.get("offset", "0")
+    if not (offset.isascii() and offset.isdecimal() and len(offset) < 10):
+        raise invalid({"/offset": ["A whole number, 0 or more."]})
+    return _html(str(show_as.branch(value, int(offset), max_nodes=_PAGE_NODES)))
+
+
+async def search(request: Request) -> Response:
+    """Where a text stands in a result: the first places, each with its pointer."""
+    wanted = request.query_params.get("q", "").strip()[:200]
+    root = request.query_params.get("root", "")
+    value = await _value(request)
+    found = await anyio.to_thread.run_sync(lambda: show_as.find(value, wanted)) if wanted else []
+    if wants_json(request):
+        return in_json({"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
+    session: Session = request.state.session
+    shower = call_views.address(session.id, _call(request).id, "branch", root)
+    hits = show_as.hits(found, shower) if found else None
+    return _html(fragment("parts/_found.html", wanted=wanted, hits=hits, count=len(found)))
+
+
+async def result(request: Request) -> Response:
+    """The result as a file; with `raw` the reply exactly as it came."""
+    session: Session = request.state.session
+    call = _call(request)
+    if call.reply is None:
+        raise unknown("This call has no reply, or it is no longer kept.")
+    if "raw" in request.query_params:
+        content = call.reply
+    else:
+        value = await call_views.result_of(session, call)
+        if value is None and call.error is not None:
+            value = {"code": call.error.code, "message": call.error.message, "data": call.error.data}
+        content = await anyio.to_thread.run_sync(lambda: _text(value).encode(errors="backslashreplace"))
+    name = f"call-{call.id.lstrip('c')}{'-raw' if 'raw' in request.query_params else ''}.json"
+    headers = {**_HARMLESS, "content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, headers=headers, media_type="application/json")
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+async def blob(request: Request) -> Response:
+    """Binary content of a result: shown when it is what it says and harmless, else a download."""
+    session: Session = request.state.session
+    sha, hint = request.path_params["sha"], request.query_params.get("call")
+    if not _SHA.fullmatch(sha):
+        raise unknown("There is no such content.")
+    if hint is not None:
+        calls = [session.calls[hint]] if hint in session.calls else []
+    else:
+        calls = call_views.recent_calls(session)[:_SEARCHED_CALLS]
+    for call in calls:
+        if call.reply is None or not (b'"data"' in call.reply or b'"blob"' in call.reply):
+            continue
+        held = await call_views.result_of(session, call)
+        found = await anyio.to_thread.run_sync(_of_digest, held, sha)
+        if found is not None:
+            return _sent(*found, sha)
+    raise unknown("There is no such content. The oldest calls are forgotten first.")
+
+
+def _of_digest(result: Any, sha: str) -> tuple[bytes, str] | None:
+    for data, mime in media.texts(result):
+        raw = media.decoded(data)
+        if raw is not None and hashlib.sha256(raw).hexdigest() == sha:
+            seen = media.examine(data, mime)
+            return raw, seen.kind if seen is not None else ""
+    return None
+
+
+def _sent(raw: bytes, kind: str, sha: str) -> Response:
+    way = "inline" if kind else "attachment"
+    name = f"{sha[:12]}.{media.ENDINGS.get(kind, 'bin')}"
+    headers = {
+        **_HARMLESS,
+        "content-disposition": f'{way}; filename="{name}"',
+        "cache-control": "private, max-age=3600, immutable",
+        "accept-ranges": "none",
+    }
+    return Response(raw, headers=headers, media_type=kind or "application/octet-stream")

@@ -1,0 +1,121 @@
+"""Binary content that a server sent: strict base64, what it really is, and whether a page may show it (S33).
+
+A page shows only what is on the list and begins as its kind does. SVG and everything else is a download. Knows bytes;
+knows no session.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+_ALIASES: Final = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/mp3": "audio/mpeg",
+    "audio/x-mp3": "audio/mpeg",
+    "audio/x-flac": "audio/flac",
+    "audio/opus": "audio/ogg",
+    "audio/vorbis": "audio/ogg",
+    "audio/x-m4a": "audio/mp4",
+    "audio/m4a": "audio/mp4",
+}
+ENDINGS: Final = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/ogg": "ogg",
+    "audio/flac": "flac",
+    "audio/mp4": "m4a",
+    "audio/aac": "aac",
+}
+"""What a page may show, and how such a file's name ends."""
+
+
+def decoded(data: Any) -> bytes | None:
+    """The bytes of a base64 text; None when it is none. Strict: no line breaks, no missing padding."""
+    if not isinstance(data, str):
+        return None
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def sniffed(raw: bytes) -> str:
+    """What the bytes are, by how they begin; "" when they are nothing that a page shows."""
+    head = raw[:16]
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head[:6] in (b"GIF87a", b"GIF89a"):
+        return "image/gif"
+    if head[:4] == b"RIFF":
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(head[8:12], "")
+    if head.startswith(b"OggS"):
+        return "audio/ogg"
+    if head.startswith(b"fLaC"):
+        return "audio/flac"
+    if head[4:8] == b"ftyp" and head[8:12] in (b"M4A ", b"M4B ", b"mp42", b"isom", b"iso2"):
+        return "audio/mp4"
+    if head[:2] in (b"\xff\xf1", b"\xff\xf9"):
+        return "audio/aac"
+    if head.startswith(b"ID3") or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE6 in (0xE2, 0xE4, 0xE6)):
+        return "audio/mpeg"
+    return ""
+
+
+@dataclass(slots=True, frozen=True)
+class Blob:
+    """One binary content: what the server says it is, and what it is."""
+
+    claimed: str
+    size: int
+    sha: str
+    kind: str
+    """The type under which it may be shown; "" when it may not."""
+    why: str
+    """Why it is not shown."""
+
+
+def examine(data: Any, mime: Any) -> Blob | None:
+    """A base64 text with the type that the server gave it; None when it is not base64."""
+    raw = decoded(data)
+    if raw is None:
+        return None
+    claimed = mime if isinstance(mime, str) else ""
+    plain = claimed.partition(";")[0].strip().lower()
+    plain, real = _ALIASES.get(plain, plain), sniffed(raw)
+    kind = real if real and real == plain else ""
+    why = ""
+    if not kind and plain in ENDINGS:
+        why = "Not shown: the bytes are not of that type."
+    elif not kind and plain.startswith(("image/", "audio/")):
+        why = "Not shown: pages show only PNG, JPEG, GIF and WebP, and common audio."
+    return Blob(claimed[:80], len(raw), hashlib.sha256(raw).hexdigest(), kind, why)
+
+
+def texts(result: Any, most: int = 5_000) -> Iterator[tuple[str, Any]]:
+    """The base64 texts of a result with their types: image, audio, embedded resources, contents of a resource."""
+    if not isinstance(result, dict):
+        return
+    for key in ("content", "contents"):
+        items = result.get(key)
+        for item in items[:most] if isinstance(items, list) else ():
+            if not isinstance(item, dict):
+                continue
+            held = item["resource"] if isinstance(item.get("resource"), dict) else item
+            for name in ("data", "blob"):
+                if isinstance(held.get(name), str):
+                    yield held[name], held.get("mimeType")

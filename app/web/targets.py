@@ -1,0 +1,137 @@
+"""Saved targets: what a connect form or a script names becomes a target, and targets are saved, renamed, deleted.
+
+The values of secrets stay on this side: a form that changes a target names it (`like`), and a secret that was left
+blank keeps the value that the target has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.core.model import HttpTarget, Options, StdioTarget, Target, wire_time
+from app.sessions import SessionRegistry
+from app.store import LEFT_OUT, AnyTarget, Kept, secret_names
+from app.web import bodies, mcpjson, views
+from app.web.answers import in_json, show
+from app.web.bodies import Body, FormErrors
+from app.web.connect_views import kept_json
+from app.web.problems import unknown, wants_json
+
+
+class SaveBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    target: Target
+    options: Options = Options()
+    name: str = Field(default="", max_length=200)
+
+
+class RenameBody(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(max_length=200)
+
+
+async def save(request: Request) -> Response:
+    """Keep a target; of a pasted file, each of its servers."""
+    registry: SessionRegistry = request.app.state.registry
+    owner = request.state.identity.id
+    body = await bodies.read(request)
+    try:
+        wanted = _wanted(request, body)
+    except FormErrors as fault:
+        if wants_json(request):
+            raise
+        identity = request.state.identity
+        form = views.connect_form(None, registry, identity, values=body.data, errors=fault.fields)
+        return await show(request, form, 422)
+    kept = [await registry.store.save(owner, one.target, one.options, one.name) for one in wanted]
+    if wants_json(request):
+        return in_json(kept_json(kept[0]), 201)
+    return RedirectResponse("/", 303)
+
+
+async def rename(request: Request) -> Response:
+    """Give a target a name; one that was only recent is saved by it."""
+    registry: SessionRegistry = request.app.state.registry
+    kept = _kept(request)
+    body = await bodies.read(request)
+    wanted = body.read(RenameBody, lambda form: {"name": form.text("name")})
+    kept = await registry.store.rename(kept.owner, kept.id, wanted.name)
+    if wants_json(request):
+        return in_json(kept_json(kept))
+    return RedirectResponse("/", 303)
+
+
+async def delete(request: Request) -> Response:
+    """Forget a target."""
+    registry: SessionRegistry = request.app.state.registry
+    kept = _kept(request)
+    body = await bodies.read(request)
+    body.read(bodies.Nothing, lambda form: {})
+    await registry.store.delete(kept.owner, kept.id)
+    if wants_json(request):
+        return in_json({"id": kept.id, "deleted": True, "time": wire_time(registry.wall())})
+    return RedirectResponse("/", 303)
+
+
+def _kept(request: Request) -> Kept:
+    found: Kept | None = request.app.state.registry.store.find(request.state.identity.id, request.path_params["target"])
+    if found is None:
+        raise unknown("There is no such target. It may have been deleted.")
+    return found
+
+
+def _wanted(request: Request, body: Body) -> list[SaveBody]:
+    if not body.is_form or body.text("transport") != "mcpjson":
+        return [body.read(SaveBody, lambda form: {**connect_of_form(request, form), "name": form.text("name")})]
+    options = body.read(bodies.OptionsBody, lambda form: {"options": bodies.options_of_form(form)}).options
+    entries = mcpjson.read(body.text("mcp_json"))
+    usable = [SaveBody(target=one.target, options=options, name=one.name[:200]) for one in entries if one.target]
+    if not usable:
+        raise FormErrors({mcpjson.FIELD: [f"{one.name[:60]}: {one.problem}" for one in entries]})
+    return usable
+
+
+# --------------------------------------------------------------------------------------------- what a form leaves out
+
+
+def connect_of_form(request: Request, form: Body) -> dict[str, Any]:
+    """The connect form in the shape of the JSON body, with the secrets that it left as they are."""
+    data = bodies.connect_of_form(form)
+    data.pop("confirm", None)
+    return _with_secrets(data, *like(request, form.text("like")))
+
+
+def like(request: Request, name: str) -> tuple[AnyTarget | None, tuple[str, ...]]:
+    """The target that a form began with, of a session or a kept one, and what is missing in it."""
+    registry: SessionRegistry = request.app.state.registry
+    identity = request.state.identity
+    if name and (session := registry.find(identity, name)) is not None:
+        return session.target, ()
+    kept = registry.store.find(identity.id, name) if name else None
+    return (None, ()) if kept is None else (kept.target, kept.missing)
+
+
+def _with_secrets(data: dict[str, Any], base: AnyTarget | None, missing: tuple[str, ...]) -> dict[str, Any]:
+    target = data["target"]
+    known: dict[str, str] = {}
+    if isinstance(base, StdioTarget | HttpTarget):
+        values = base.env if isinstance(base, StdioTarget) else base.headers
+        known = {name: values[name] for name in secret_names(base)}
+    key = "env" if target["transport"] == "stdio" else "headers"
+    rows = target.get(key, {})
+    for name, value in rows.items():
+        if not value and name in known:
+            rows[name] = known[name]
+        elif not value and name in missing:
+            raise FormErrors({f"/target/{key}": [f"Type {name} again: secrets are not kept on disk."]})
+    if missing and LEFT_OUT in str(target.get("url", "")):
+        raise FormErrors({"/target/url": [f"Type what {LEFT_OUT} stands for: secrets are not kept on disk."]})
+    if missing and any(LEFT_OUT in arg for arg in target.get("args", ())):
+        raise FormErrors({"/target/command_line": [f"Type what {LEFT_OUT} stands for: secrets are not kept on disk."]})
+    return data

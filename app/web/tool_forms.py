@@ -1,0 +1,409 @@
+"""The form of a tool: drawn from its input schema, filled from earlier calls, checked, and sent.
+
+`tool` shows the page, `form` draws the form anew (a button of it, another alternative, Form or JSON), `check` says what
+is wrong with JSON while it is typed, `call` sends. What does not fit comes back with sentences beside the fields, and
+goes out only when the person says *Send anyway*; the call then says so. Arguments of earlier calls are those that the
+session keeps. A heavy schema is drawn and checked in a thread (S38).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeVar
+from urllib.parse import quote
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.core import forms
+from app.core.forms import MISSING, Entries
+from app.core.model import Call, Finding
+from app.sessions import Session
+from app.web import bodies, call_views, views
+from app.web import render as show_as
+from app.web.answers import in_json, show
+from app.web.problems import Fields, invalid, unknown, wants_json
+from app.web.shell import Argument, Context, arguments_of, find_tool, text_of, tool_keys
+
+Mode = Literal["form", "json"]
+Result = TypeVar("Result")
+
+HEAVY = 64 * 1024
+"""A schema or a form with more text than this is handled in a thread."""
+_PLACE = re.compile(r"line ([0-9]+), column ([0-9]+)")
+_EMPTY = "This is empty."
+"""How the sentence about an item without a value begins: in JSON it is null, and nothing typed is lost."""
+_NOT_AN_OBJECT = "The arguments of a tool are a JSON object, like {}."
+
+
+# ---------------------------------------------------------------------------------------------------------- contexts
+
+
+@dataclass(slots=True)
+class Found:
+    """The tool that an address names."""
+
+    session: Session
+    key: str
+    name: str
+    schema: Any
+    heavy: bool
+
+    def href(self, verb: str) -> str:
+        return f"/s/{self.session.id}/tools/{verb}/{quote(self.key, safe='~')}"
+
+    def last(self) -> Call | None:
+        """The newest call of this tool."""
+        calls = call_views.recent_calls(self.session)
+        return next((call for call in calls if call_views.is_call_of(call, self.name)), None)
+
+
+@dataclass(slots=True)
+class Drawn:
+    """What is in the form at one moment, what it says, and what is wrong with it."""
+
+    mode: Mode
+    tree: forms.Field | None = None
+    text: str = ""
+    value: Any = MISSING
+    unreadable: Fields = field(default_factory=dict)
+    """What cannot be read as a value at all, by pointer."""
+    wrong: Fields = field(default_factory=dict)
+    """What does not fit the schema, by pointer."""
+    said: list[str] = field(default_factory=list)
+    """What has no field to stand beside."""
+    filled_from: str = ""
+    """The number of the call whose arguments these are."""
+    looked_at: bool = False
+    """It was compared with the schema."""
+
+    @property
+    def line(self) -> tuple[str, str] | None:
+        """Where in the JSON text the first fault is."""
+        found = _PLACE.search(self.unreadable.get("", [""])[0]) if self.mode == "json" else None
+        return (found[1], found[2]) if found else None
+
+    @property
+    def arguments(self) -> Any:
+        return {} if self.value is MISSING else self.value
+
+    def place(self) -> None:
+        """Put what is wrong beside the fields; in the JSON box it becomes a list."""
+        both = {**self.unreadable}
+        for pointer, sentences in self.wrong.items():
+            if pointer not in both:
+                both[pointer] = sentences
+        if self.mode == "form" and self.tree is not None:
+            self.said = forms.place(self.tree, both)
+        else:
+            self.said = [f"{at}: {one}" if at else one for at, sentences in both.items() for one in sentences]
+
+
+@dataclass(slots=True)
+class ToolForm(Context):
+    """The form as a part of the page."""
+
+    template: ClassVar[str] = "parts/_tool_form.html"
+    part: ClassVar[str | None] = "parts/_tool_form.html"
+
+    form: Drawn
+    name: str
+    call_href: str
+    form_href: str
+    check_href: str
+    unchecked: str
+    last: str
+    patience: str
+    arguments: list[Argument]
+    refused: bool
+    can_force: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {"mode": self.form.mode, "arguments": self.form.arguments, "errors": self.form.wrong}
+
+
+@dataclass(slots=True)
+class ToolPage(views.Tool):
+    """One tool: what it says of itself, its form, and its recent calls."""
+
+    template: ClassVar[str] = "pages/tool.html"
+    tool_form: ToolForm
+
+    def values(self) -> dict[str, Any]:
+        return views.Tool.values(self) | self.tool_form.values()
+
+    def as_json(self) -> dict[str, Any]:
+        return {"tool": self.raw, "key": self.key}
+
+
+@dataclass(slots=True)
+class Checked(Context):
+    """What is to be said about a JSON text while it is typed."""
+
+    template: ClassVar[str] = "parts/_tool_check.html"
+    part: ClassVar[str | None] = "parts/_tool_check.html"
+
+    form: Drawn
+    unchecked: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"unreadable": self.form.unreadable, "wrong": self.form.wrong}
+
+
+# ----------------------------------------------------------------------------------------------------------- drawing
+
+
+def weighs(value: Any, limit: int = HEAVY) -> bool:
+    """Whether a value holds more text than `limit`; stops looking as soon as it knows."""
+    total, stack = 0, [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            total += sum(len(key) for key in node) + 4 * len(node)
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            total += 2 * len(node)
+            stack.extend(node)
+        else:
+            total += len(node) if isinstance(node, str) else 4
+        if total > limit:
+            return True
+    return False
+
+
+async def _off(heavy: bool, work: Callable[[], Result]) -> Result:
+    return await anyio.to_thread.run_sync(work) if heavy else work()
+
+
+def from_value(schema: Any, value: Any) -> Drawn:
+    """The form for a value; for one that is no object the JSON box, where everything can stand."""
+    if value is not MISSING and not isinstance(value, dict):
+        return Drawn("json", text=forms.to_json_text(value), value=value)
+    tree = forms.build(schema, value)
+    return Drawn("form", tree=tree, value=value)
+
+
+def from_form(schema: Any, form: Entries) -> Drawn:
+    """The form as it was submitted, in either mode."""
+    if form.first("_mode") == "json":
+        text = form.first("_text") or ""
+        value, problem = forms.from_json_text(text)
+        drawn = Drawn("json", text=text, value=value)
+        if problem:
+            drawn.unreadable[""] = [problem]
+        return drawn
+    tree = forms.build(schema, form=form)
+    filled = forms.read(tree)
+    return Drawn("form", tree=tree, value=filled.value, unreadable=filled.errors)
+
+
+def checked(schema: Any, drawn: Drawn) -> Drawn:
+    """The same, compared with the schema."""
+    drawn.looked_at = True
+    if drawn.mode == "json" and drawn.unreadable:
+        return drawn
+    if drawn.value is not MISSING and not isinstance(drawn.value, dict):
+        drawn.wrong[""] = [_NOT_AN_OBJECT]
+    for pointer, sentences in forms.validate(schema, drawn.arguments).items():
+        drawn.wrong.setdefault(pointer, []).extend(one for one in sentences if one not in drawn.wrong.get(pointer, []))
+    return drawn
+
+
+def switched(schema: Any, drawn: Drawn, to: str) -> Drawn:
+    """The other mode with the same arguments. What the other one could not say stays where it is, with the reason."""
+    if drawn.mode == to:
+        return drawn
+    lost = {at: said for at, said in drawn.unreadable.items() if not all(one.startswith(_EMPTY) for one in said)}
+    if lost:
+        drawn.unreadable = lost
+        drawn.place()
+        return drawn
+    if to == "json":
+        return Drawn("json", text=forms.to_json_text(drawn.arguments), value=drawn.value)
+    if not isinstance(drawn.arguments, dict):
+        drawn.wrong[""] = [_NOT_AN_OBJECT]
+        drawn.place()
+        return drawn
+    return from_value(schema, drawn.arguments)
+
+
+def arguments_of_call(call: Call) -> Any:
+    """The arguments that a call was made with; MISSING when it had none."""
+    return (call.params or {}).get("arguments", MISSING)
+
+
+def _unchecked(schema: Any) -> str:
+    why = forms.unchecked(schema)
+    return f"{why} The arguments are sent without a check." if why else ""
+
+
+async def _part(found: Found, drawn: Drawn, *, refused: bool = False) -> ToolForm:
+    last, options = found.last(), found.session.options
+    can_force = refused and not (drawn.mode == "json" and bool(drawn.unreadable))
+    return ToolForm(
+        form=drawn,
+        name=found.name,
+        call_href=found.href("call"),
+        form_href=found.href("form"),
+        check_href=found.href("check"),
+        unchecked=await _off(found.heavy, lambda: _unchecked(found.schema)),
+        last=last.id.lstrip("c") if last is not None else "",
+        patience=f"time limit {show_as.duration(options.request_timeout_ms)}"
+        + (", renewed by progress" if options.reset_timeout_on_progress else ""),
+        arguments=arguments_of(found.schema) if drawn.mode == "json" else [],
+        refused=refused,
+        can_force=can_force,
+    )
+
+
+async def _answer(
+    request: Request, found: Found, drawn: Drawn, status: int = 200, *, refused: bool = False
+) -> Response:
+    """The form alone for htmx, or the whole page with it."""
+    part = await _part(found, drawn, refused=refused)
+    if request.headers.get("hx-request") == "true":
+        return await show(request, part, status)
+    return await show(request, _page(found, part), status)
+
+
+def _page(found: Found, part: ToolForm) -> ToolPage:
+    base = views.tool(found.session, found.key)
+    if base is None:
+        raise _no_tool()
+    return ToolPage(**base.values(), tool_form=part)
+
+
+def _no_tool() -> Exception:
+    return unknown("The server has no tool of that name. The list may have changed since.")
+
+
+def _find(request: Request) -> Found:
+    session: Session = request.state.session
+    items = session.tools.items
+    index = find_tool(items, request.path_params["name"])
+    if index is None:
+        raise _no_tool()
+    item = items[index] if isinstance(items[index], dict) else {}
+    schema = item.get("inputSchema", {"type": "object"})
+    return Found(session, tool_keys(items)[index], text_of(item.get("name")), schema, weighs(schema))
+
+
+async def _submitted(request: Request) -> tuple[Entries, bool]:
+    """What was posted, and whether it is much."""
+    pairs = await bodies.pairs(request)
+    return Entries(pairs), sum(len(text) for _, text in pairs) > HEAVY
+
+
+# ---------------------------------------------------------------------------------------------------------- handlers
+
+
+async def tool(request: Request) -> Response:
+    """The page of a tool, its form filled as in its newest call, or as in the call `from`; `as=json` in the box."""
+    found = _find(request)
+    if wants_json(request):
+        return await show(request, _page(found, await _part(found, Drawn("json"))))
+    wanted = request.query_params.get("from")
+    call = found.session.calls.get(wanted) if wanted else found.last()
+    if call is not None and not call_views.is_call_of(call, found.name):
+        call = None
+    value = MISSING if call is None or wanted == "none" else arguments_of_call(call)
+    drawn = await _off(found.heavy or weighs(value), lambda: from_value(found.schema, value))
+    if call is not None:
+        drawn.filled_from = call.id.lstrip("c")
+    if request.query_params.get("as") == "json":
+        drawn = await _off(found.heavy, lambda: _in_json(found.schema, drawn))
+    return await show(request, _page(found, await _part(found, drawn)))
+
+
+def _in_json(schema: Any, drawn: Drawn) -> Drawn:
+    """A form that nobody has touched, in the JSON box. Where there is nothing yet, a value to start from."""
+    value = forms.skeleton(schema) if drawn.value is MISSING else drawn.value
+    return Drawn("json", text=forms.to_json_text(value), value=value, filled_from=drawn.filled_from)
+
+
+async def form(request: Request) -> Response:
+    """Draw the form anew: one of its buttons, another alternative, the other mode, or earlier arguments."""
+    found = _find(request)
+    entries, much = await _submitted(request)
+    heavy = found.heavy or much
+    fill = entries.first("_fill")
+    if fill in {"last", "new"}:
+        call = found.last() if fill == "last" else None
+        value = arguments_of_call(call) if call is not None else MISSING
+        drawn = await _off(heavy, lambda: from_value(found.schema, value))
+        if call is not None:
+            drawn.filled_from = call.id.lstrip("c")
+        if entries.first("_mode") == "json":
+            drawn = await _off(heavy, lambda: _in_json(found.schema, drawn))
+        return await _answer(request, found, drawn)
+    if operation := entries.first("_op"):
+        forms.operate(entries, operation)
+
+    def draw() -> Drawn:
+        drawn = from_form(found.schema, entries)
+        if to := entries.first("_to"):
+            return switched(found.schema, drawn, to if to == "json" else "form")
+        return drawn
+
+    return await _answer(request, found, await _off(heavy, draw))
+
+
+async def check(request: Request) -> Response:
+    """What is wrong with the JSON as it stands now, with its place."""
+    found = _find(request)
+    entries, much = await _submitted(request)
+    entries.set_all("_mode", ["json"])
+
+    def look() -> tuple[Drawn, str]:
+        drawn = checked(found.schema, from_form(found.schema, entries))
+        drawn.place()
+        return drawn, _unchecked(found.schema)
+
+    return await show(request, Checked(*await _off(found.heavy or much, look)))
+
+
+async def call(request: Request) -> Response:
+    """Send it; 422 with sentences beside the fields when it does not fit, unless it is to be sent anyway."""
+    found = _find(request)
+    if not bodies.is_form(request):
+        raise invalid({"": ["Scripts call a tool by POST /s/{sid}/calls."]})
+    entries, much = await _submitted(request)
+    drawn = await _off(found.heavy or much, lambda: checked(found.schema, from_form(found.schema, entries)))
+    faulty = bool(drawn.unreadable or drawn.wrong)
+    no_json = drawn.mode == "json" and bool(drawn.unreadable)
+    if faulty and (no_json or not entries.first("_force")):
+        drawn.place()
+        if wants_json(request):
+            raise invalid({**drawn.wrong, **drawn.unreadable})
+        return await _answer(request, found, drawn, 422, refused=True)
+    started = found.session.start_call(
+        "tools/call", {"name": found.name, "arguments": drawn.arguments}, by=request.state.identity
+    )
+    if faulty:
+        started.findings.append(_sent_anyway(drawn))
+    url = f"/s/{found.session.id}/calls/{started.id}"
+    if wants_json(request):
+        return in_json({"id": started.id, "url": url, "state": started.state}, 202, {"location": url})
+    if request.headers.get("hx-request") != "true":
+        return RedirectResponse(url, 303)
+    if not entries.first("_refused"):
+        return Response(status_code=204)
+    # The sentences beside the fields are old now: the form comes back without them, and with what was typed.
+    fresh = await _off(found.heavy or much, lambda: from_form(found.schema, entries))
+    return await _answer(request, found, fresh)
+
+
+def _sent_anyway(drawn: Drawn) -> Finding:
+    """A note on a call that was made although its arguments do not fit."""
+    first = [f"`{at}` {said[0]}" if at else said[0] for at, said in (drawn.wrong | drawn.unreadable).items() if said]
+    more = f" And {len(first) - 3} more." if len(first) > 3 else ""
+    lost = " What could not be read was left out." if drawn.unreadable else ""
+    return Finding(
+        "R5-29",
+        "note",
+        "Sent on purpose although the arguments do not fit the input schema.",
+        " ".join(first[:3])[:600] + more + lost,
+    )

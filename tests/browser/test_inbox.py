@@ -1,0 +1,659 @@
+"""Answering in the page: every kind of ask, in any order, in two tabs, after a reload, too late, by keyboard, by phone.
+
+Most asks come from the demo server, which also tells what it got; a raw script asks what a demo server would not.
+Calls are started by a script, so that these tests are about the inbox only.
+"""
+
+import json
+import re
+import socketserver
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from tests import peers
+from tests.browser.conftest import Watch
+from tests.browser.parley import Parley
+from tests.browser.test_looks import axe
+from tests.drive import SERVERS
+from tests.drive_http import started
+
+FORM: dict[str, Any] = {
+    "message": "Which traveller?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "title": "Full name"},
+            "age": {"type": "integer", "title": "Age", "minimum": 0},
+        },
+        "required": ["name"],
+    },
+}
+
+
+class Desk:
+    """A session, and a script beside the page that calls its tools."""
+
+    def __init__(self, parley: Parley, base: str) -> None:
+        self.parley, self.base = parley, base
+        self.url = parley.origin + base
+
+    def call(self, name: str, **arguments: Any) -> str:
+        params = {"name": name, "arguments": arguments}
+        return str(self.parley.script("POST", f"{self.base}/calls", method="tools/call", params=params)["id"])
+
+    def result(self, call: str) -> Any:
+        """What a call came to; it must be done soon."""
+        found: Any = None
+        for _ in range(40):
+            found = self.parley.script("GET", f"{self.base}/calls/{call}?wait=10")
+            if found["state"] not in ("running", "waiting"):
+                break
+            time.sleep(0.05)
+        assert found["state"] == "done", found
+        return found["result"]
+
+    def answer_of(self, call: str) -> Any:
+        """What the server says that it was answered."""
+        return self.result(call)["structuredContent"]["answer"]
+
+    def say(self, *messages: dict[str, Any]) -> None:
+        """Have the raw script write these messages."""
+        lines = [json.dumps({"jsonrpc": "2.0", **message}) for message in messages]
+        self.call("say", lines=[*lines, '{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}'])
+
+    def asks(self) -> list[dict[str, Any]]:
+        return list(self.parley.script("GET", f"{self.base}/inbox")["open"])
+
+    def get(self, path: str) -> Any:
+        return self.parley.script("GET", self.base + path)
+
+
+def opened(parley: Parley, target: dict[str, Any], **options: Any) -> Desk:
+    desk = Desk(parley, parley.script("POST", "/s", target=target, options=options)["url"])
+    assert desk.get("?wait=20")["connection"]["state"] == "ready"
+    return desk
+
+
+@pytest.fixture
+def desk(parley: Parley) -> Desk:
+    """A session with the demo server."""
+    return opened(parley, {"transport": "demo"}, poll_interval_ms=100)
+
+
+@pytest.fixture
+def raw_desk(parley: Parley) -> Desk:
+    """A session with a raw script."""
+    args = ["-I", "-S", str(SERVERS / "raw.py"), "plain"]
+    return opened(parley, {"transport": "stdio", "command": sys.executable, "args": args})
+
+
+def visit(page: Page, desk: Desk, path: str = "") -> None:
+    page.goto(desk.url + path)
+    expect(page.locator("#pill")).to_have_attribute("data-state", "live")
+
+
+def cards(page: Page, kind: str = "") -> Locator:
+    return page.locator("#asks > .ask", has=page.locator(".kind", has_text=kind))
+
+
+def act(card: Locator, name: str) -> None:
+    card.get_by_role("button", name=name, exact=True).click()
+
+
+def settled(card: Locator, state: str) -> None:
+    expect(card).to_have_attribute("data-s", state)
+
+
+# ---- each kind
+
+
+@pytest.mark.requirement("R4-04", "R4-07", "R4-30", "R1-11")
+@pytest.mark.parametrize("as_task", [False, True], ids=["request", "task"])
+def test_a_form_with_its_defaults(page: Page, desk: Desk, as_task: bool, watch: Watch):
+    watch.allow("422")
+    visit(page, desk)
+    call = desk.call("preferences", as_task=as_task)
+    card = cards(page, "Form")
+    expect(card.get_by_label("Include timestamps")).to_have_value("true")
+    act(card, "Accept")
+    expect(card.locator("[aria-invalid=true]")).to_have_count(1)
+    expect(card.locator(".err").first).to_be_visible()
+    card.get_by_label("Output format").select_option(label="markdown")
+    act(card, "Accept")
+    settled(card, "answered")
+    expect(card).to_contain_text("You accepted.")
+    answer = desk.answer_of(call)
+    assert answer["action"] == "accept"
+    assert answer["content"] == {"outputFormat": "markdown", "includeTimestamps": True}
+    expect(page.locator("#waiting")).to_have_attribute("data-n", "0")
+
+
+@pytest.mark.requirement("R4-05", "R4-06", "R4-07")
+def test_every_kind_of_field_comes_back_as_it_was_filled_in(page: Page, desk: Desk):
+    visit(page, desk)
+    call = desk.call("every_field")
+    card = cards(page, "Form")
+    card.get_by_label("Name", exact=False).first.fill("Ines")
+    ask = desk.asks()[0]
+    for field in ask["fields"]:
+        if field["required"] and "value" not in field and field["name"] != "name":
+            control = card.get_by_label(field["label"], exact=False).first
+            if field["kind"] in ("integer", "number"):
+                control.fill("1")
+    act(card, "Accept")
+    settled(card, "answered")
+    content = desk.answer_of(call)["content"]
+    prefilled = {field["name"]: field["value"] for field in ask["fields"] if "value" in field}
+    assert {name: content[name] for name in prefilled} == prefilled
+    assert content["name"] == "Ines"
+
+
+@pytest.mark.requirement("R4-30")
+@pytest.mark.parametrize(("button", "action"), [("Decline", "decline"), ("Cancel", "cancel")])
+def test_a_form_is_declined_or_dismissed(page: Page, desk: Desk, button: str, action: str):
+    visit(page, desk)
+    call = desk.call("preferences")
+    act(cards(page, "Form"), button)
+    settled(cards(page, "Form"), "answered")
+    assert desk.answer_of(call) == {"action": action}
+
+
+@pytest.mark.requirement("R1-41", "R1-25")
+def test_an_ask_is_failed_with_an_error_of_choice(page: Page, desk: Desk, watch: Watch):
+    watch.allow("422")
+    visit(page, desk)
+    call = desk.call("preferences", as_task=True)
+    card = cards(page, "Form")
+    card.get_by_text("Fail with an error…").click()
+    card.get_by_label("Code").fill("soon")
+    card.get_by_label("Message").fill("The desk is closed")
+    act(card, "Fail it")
+    expect(card.locator(".err").first).to_contain_text("whole number")
+    expect(card.get_by_label("Message")).to_have_value("The desk is closed")
+    card.get_by_label("Code").fill("-32077")
+    act(card, "Fail it")
+    settled(card, "answered")
+    told = desk.result(call)["structuredContent"]
+    assert told["error"]["code"] == -32077 and told["error"]["message"] == "The desk is closed", told
+    assert desk.get("/tasks")["receiver"][0]["status"] == "failed"
+
+
+@pytest.mark.requirement("R3-09", "R3-20")
+def test_sampling_is_answered_by_hand_as_json_and_denied(page: Page, desk: Desk, watch: Watch):
+    watch.allow("422")
+    visit(page, desk)
+    call = desk.call("write_caption")
+    card = cards(page, "Sampling")
+    for words in ("System prompt", "Max tokens", "Temperature", "Stop at", "Prefers", "Speed"):
+        expect(card).to_contain_text(words)
+    card.get_by_label("Your answer").fill("A quiet harbour.\nTwo boats.")
+    card.get_by_label("Model", exact=True).fill("somebody")
+    card.get_by_label("Stop reason").select_option("maxTokens")
+    act(card, "Approve and send")
+    settled(card, "answered")
+    text = {"type": "text", "text": "A quiet harbour.\nTwo boats."}
+    wanted = {"role": "assistant", "content": text, "model": "somebody", "stopReason": "maxTokens"}
+    assert desk.answer_of(call) == wanted
+
+    call = desk.call("write_caption", as_task=True)
+    card = cards(page, "Sampling").last
+    settled(card, "open")
+    card.get_by_text("Answer with JSON instead").click()
+    box = card.get_by_label("The whole result")
+    box.fill('{"role": ')
+    act(card, "Approve and send")
+    expect(card.locator(".err").first).to_contain_text("not JSON")
+    expect(box).to_have_value('{"role": ')
+    blocks = {**wanted, "content": [text, {"type": "text", "text": "And a gull."}]}
+    box.fill(json.dumps(blocks))
+    act(card, "Approve and send")
+    settled(card, "answered")
+    answer = desk.answer_of(call)
+    assert {key: answer[key] for key in blocks} == blocks
+
+    call = desk.call("write_caption")
+    card = cards(page, "Sampling").last
+    settled(card, "open")
+    act(card, "Deny")
+    settled(card, "answered")
+    assert desk.result(call)["structuredContent"]["error"]["code"] == -1
+
+
+@pytest.mark.requirement("R3-06", "R3-07")
+def test_sampling_with_tools_goes_on_after_a_tool_was_used(page: Page, desk: Desk):
+    visit(page, desk)
+    call = desk.call("ask_with_tools")
+    card = cards(page, "Sampling")
+    tool = card.locator("dl.kv details summary code").first.inner_text()
+    card.get_by_text("Answer with JSON instead").click()
+    use = {"type": "tool_use", "id": "u1", "name": tool, "input": {"destination": "kestrelholm"}}
+    result = {"role": "assistant", "content": [use], "model": "human", "stopReason": "toolUse"}
+    card.get_by_label("The whole result").fill(json.dumps(result))
+    act(card, "Approve and send")
+    second = page.locator("#asks > .ask[data-s=open]")
+    expect(second).to_contain_text("tool result")
+    expect(second).to_contain_text("tool use")
+    second.get_by_label("Your answer").fill("Bring a raincoat.")
+    act(second, "Approve and send")
+    assert desk.result(call)["structuredContent"]["tools_used"] == [tool]
+
+
+@pytest.mark.requirement("R5-20")
+def test_roots_are_asked_for_when_the_options_say_so(page: Page, parley: Parley):
+    desk = opened(parley, {"transport": "demo"}, ask_roots=True)
+    parley.script("POST", f"{desk.base}/roots", roots=[{"uri": "file:///srv/data", "name": "data"}])
+    visit(page, desk)
+    call = desk.call("list_roots")
+    card = cards(page, "Roots")
+    expect(card).to_contain_text("file:///srv/data")
+    act(card, "Send the list")
+    settled(card, "answered")
+    assert desk.answer_of(call)["roots"] == [{"uri": "file:///srv/data", "name": "data"}]
+
+
+class Canary(ThreadingHTTPServer):
+    """Notes who opened it, and what their browser said about where they came from."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str | None]] = []
+        seen = self.seen
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                seen.append((self.path, self.headers.get("referer")))
+                self.send_response(200)
+                self.send_header("content-type", "text/html")
+                self.end_headers()
+                self.wfile.write(b"<!doctype html><title>Canary</title><link rel=icon href=data:,>")
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Nothing on the terminal."""
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+
+@pytest.fixture
+def canary() -> Iterator[Canary]:
+    with Canary() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join(5)
+
+
+def link(canary: socketserver.TCPServer, rpc_id: str, elicitation_id: str = "e1") -> dict[str, Any]:
+    address = f"http://127.0.0.1:{canary.server_address[1]}/in?state=1"
+    params = {"mode": "url", "message": "Sign in", "url": address, "elicitationId": elicitation_id}
+    return {"id": rpc_id, "method": "elicitation/create", "params": params}
+
+
+@pytest.mark.requirement("R4-40", "R4-41", "R4-42", "R4-45", "R4-46", "S32")
+def test_a_link_is_opened_only_after_consent_and_without_an_opener(
+    page: Page, context: BrowserContext, raw_desk: Desk, canary: Canary
+):
+    visit(page, raw_desk)
+    raw_desk.say(link(canary, "q"))
+    card = cards(page, "Link")
+    expect(card.locator(".url b")).to_have_text("127.0.0.1")
+    expect(card.locator(".url")).to_have_text(f"http://127.0.0.1:{canary.server_address[1]}/in?state=1")
+    door = card.get_by_role("link", name="Open and accept")
+    expect(door).to_be_hidden()
+    expect(card.get_by_role("button", name="Open and accept")).to_be_disabled()
+    card.locator(".url").hover()
+    page.wait_for_timeout(300)
+    assert canary.seen == [], "never fetched before consent"
+    card.get_by_label("I know this site and want to open it").check()
+    door.hover()
+    page.wait_for_timeout(200)
+    assert canary.seen == [], "nor by looking at the link"
+    with context.expect_page() as opening:
+        door.click()
+    window = opening.value
+    window.wait_for_load_state("load")
+    assert window.evaluate("window.opener") is None
+    assert canary.seen == [("/in?state=1", None)], "no referrer"
+    settled(card, "answered")
+    assert raw_desk.get("/inbox")["settled"][0]["outcome"]["result"] == {"action": "accept"}
+    raw_desk.say({"method": "notifications/elicitation/complete", "params": {"elicitationId": "e1"}})
+    expect(card).to_contain_text("reported that you are done there")
+    page.reload()
+    page.locator("#past > summary").click()
+    past = page.locator("#settled > .ask")
+    past.locator("summary").click()
+    expect(past).to_contain_text("reported that you are done there")
+
+
+@pytest.mark.requirement("R4-41", "R4-45")
+def test_a_link_that_was_taken_back_opens_no_more(page: Page, raw_desk: Desk, canary: Canary):
+    visit(page, raw_desk)
+    raw_desk.say(link(canary, "q"), {**link(canary, "r", "e2")})
+    first, second = cards(page).nth(0), cards(page).nth(1)
+    first.get_by_label("I know this site and want to open it").check()
+    raw_desk.say({"method": "notifications/cancelled", "params": {"requestId": "q"}})
+    settled(first, "withdrawn")
+    expect(first.get_by_role("link", name="Open and accept")).to_be_hidden()
+    act(second, "Accept without opening")
+    settled(second, "answered")
+    assert canary.seen == []
+
+
+@pytest.mark.requirement("R4-44", "S32")
+def test_an_address_that_may_not_be_opened_is_text(page: Page, raw_desk: Desk):
+    visit(page, raw_desk)
+    params = {"mode": "url", "message": "<img src=x onerror=alert(1)>", "url": "javascript:alert(1)"}
+    raw_desk.say({"id": "q", "method": "elicitation/create", "params": {**params, "elicitationId": "e"}})
+    card = cards(page, "Link")
+    expect(card.locator(".url")).to_have_text("javascript:alert(1)")
+    expect(card.locator("a[href^=javascript]")).to_have_count(0)
+    expect(card.locator("img")).to_have_count(0)
+    expect(card.locator(".says")).to_have_text("<img src=x onerror=alert(1)>")
+    act(card, "Decline")
+    settled(card, "answered")
+
+
+# ---- two tabs, a reload, too late
+
+
+@pytest.mark.requirement("S39")
+def test_what_one_tab_answers_the_other_one_says_at_once(
+    page: Page, context: BrowserContext, raw_desk: Desk, watch: Watch
+):
+    watch.allow("409")
+    other = context.new_page()
+    visit(page, raw_desk)
+    visit(other, raw_desk)
+    raw_desk.say({"id": "q", "method": "elicitation/create", "params": FORM})
+    mine, theirs = cards(page, "Form"), cards(other, "Form")
+    theirs.get_by_label("Full name").fill("typed in the other tab")
+    mine.get_by_label("Full name").fill("Ines")
+    act(mine, "Accept")
+    settled(mine, "answered")
+    settled(theirs, "answered")
+    expect(theirs.locator(".ask-state")).to_contain_text("You accepted.")
+    expect(theirs.get_by_label("Full name")).to_be_disabled()
+    expect(theirs.get_by_label("Full name")).to_have_value("typed in the other tab")
+    expect(other.locator("#waiting")).to_have_attribute("data-n", "0")
+    theirs.locator("fieldset.plain-set").first.evaluate("set => { set.disabled = false; }")
+    theirs.locator("form").evaluate("form => form.requestSubmit(form.querySelector('[value=accept]'))")
+    expect(other.locator(".toast")).to_contain_text("answered already")
+    expect(other.locator(".toast")).to_contain_text("not sent")
+    expect(theirs.get_by_label("Full name")).to_have_value("typed in the other tab")
+    assert raw_desk.get("/inbox")["settled"][0]["outcome"]["content"] == {"name": "Ines"}
+
+
+@pytest.mark.requirement("R1-30", "R1-40")
+def test_a_reload_in_the_middle_keeps_the_ask_and_the_draft(page: Page, desk: Desk):
+    visit(page, desk)
+    call = desk.call("write_caption", as_task=True, ttl_ms=60_000)
+    card = cards(page, "Sampling")
+    card.get_by_label("Your answer").fill("Half a sen")
+    card.get_by_label("Model", exact=True).fill("me")
+    page.reload()
+    card = cards(page, "Sampling")
+    expect(card.get_by_label("Your answer")).to_have_value("Half a sen")
+    expect(card.get_by_label("Model", exact=True)).to_have_value("me")
+    card.get_by_label("Your answer").fill("A whole sentence.")
+    act(card, "Approve and send")
+    settled(card, "answered")
+    answer = desk.answer_of(call)
+    assert (answer["content"]["text"], answer["model"]) == ("A whole sentence.", "me")
+    page.reload()
+    call = desk.call("write_caption")
+    expect(cards(page, "Sampling").get_by_label("Your answer")).to_have_value("")
+
+
+@pytest.mark.requirement("F19", "R1-60")
+@pytest.mark.parametrize("as_task", [False, True], ids=["request", "task"])
+def test_an_ask_that_is_taken_back_while_somebody_types(page: Page, desk: Desk, as_task: bool):
+    visit(page, desk)
+    desk.call("changes_its_mind", after_seconds=3, as_task=as_task, about="caption")
+    card = cards(page, "Sampling")
+    box = card.get_by_label("Your answer")
+    box.fill("I was ")
+    box.press_sequentially("still wri")
+    settled(card, "withdrawn")
+    expect(card.locator(".ask-state")).to_contain_text("The server took this back after")
+    expect(box).to_have_value(re.compile("^I was "))
+    expect(box).to_be_disabled()
+    expect(card.get_by_role("button")).to_have_count(0)
+    expect(page.locator("#waiting")).to_have_attribute("data-n", "0")
+    expect(card.locator("progress")).to_have_count(0)
+
+
+@pytest.mark.requirement("R1-83", "R1-84")
+def test_a_short_life_is_counted_down_and_ends(page: Page, desk: Desk):
+    visit(page, desk)
+    call = desk.call("short_ttl", ttl_ms=3000)
+    card = cards(page, "Form")
+    expect(card.locator("time[data-deadline]")).to_have_text(re.compile(r"0:0[123] left"))
+    expect(card.locator("progress.ttl")).to_have_class(re.compile("soon"))
+    card.get_by_label("Verbosity").select_option(index=1)
+    settled(card, "expired")
+    expect(card.locator(".ask-state")).to_contain_text("The time was up")
+    expect(card.get_by_label("Verbosity")).to_be_disabled()
+    assert card.get_by_label("Verbosity").input_value() != ""
+    assert desk.result(call)["structuredContent"]["error"]["code"] == -32602
+
+
+def test_asks_are_lost_with_their_connection(page: Page, desk: Desk):
+    visit(page, desk)
+    desk.call("write_caption", as_task=True)
+    card = cards(page, "Sampling")
+    card.get_by_label("Your answer").fill("too late")
+    desk.parley.script("POST", f"{desk.base}/disconnect")
+    settled(card, "lost")
+    expect(card.get_by_label("Your answer")).to_have_value("too late")
+    expect(card.locator(".ask-state")).to_contain_text("The connection ended")
+
+
+def test_a_double_click_sends_one_answer_and_complains_of_nothing(page: Page, raw_desk: Desk):
+    visit(page, raw_desk)
+    raw_desk.say({"id": "q", "method": "elicitation/create", "params": FORM})
+    card = cards(page, "Form")
+    card.get_by_label("Full name").fill("Ines")
+    card.get_by_role("button", name="Accept", exact=True).dblclick()
+    settled(card, "answered")
+    page.wait_for_timeout(300)
+    expect(page.locator(".toast")).to_have_count(0)
+
+
+@pytest.mark.parametrize("where", ["Full name", "Message"])
+def test_enter_sends_what_it_stands_beside(page: Page, raw_desk: Desk, where: str):
+    visit(page, raw_desk)
+    raw_desk.say({"id": "q", "method": "elicitation/create", "params": FORM})
+    card = cards(page, "Form")
+    card.get_by_label("Full name").fill("Ines")
+    card.get_by_text("Fail with an error…").click()
+    card.get_by_label(where).press("Enter")
+    settled(card, "answered")
+    outcome = raw_desk.get("/inbox")["settled"][0]["outcome"]
+    assert outcome["action"] == ("accept" if where == "Full name" else "fail")
+
+
+# ---- several
+
+
+def test_four_asks_are_answered_in_reverse_while_calls_return(page: Page, desk: Desk):
+    visit(page, desk)
+    calls = [
+        desk.call("write_caption"),
+        desk.call("preferences"),
+        desk.call("every_field", as_task=True),
+        desk.call("preferences", as_task=True),
+    ]
+    expect(page.locator("#asks > .ask[data-s=open]")).to_have_count(4)
+    expect(page.locator("#waiting")).to_have_attribute("data-n", "4")
+    expect(page).to_have_title(re.compile(r"^\(4\) "))
+    order = [ask["id"] for ask in desk.asks()]
+    for left, aid in zip(range(3, -1, -1), reversed(order), strict=True):
+        assert desk.result(desk.call("echo", message=f"{left}"))["content"][0]["text"] == f"{left}"
+        card = page.locator(f"#ask-{aid}")
+        act(card, "Deny" if "Sampling" in card.locator(".kind").inner_text() else "Decline")
+        settled(card, "answered")
+        expect(page.locator("#waiting")).to_have_attribute("data-n", str(left))
+    expect(page).to_have_title(re.compile(r"^[^(]"))
+    for call in calls:
+        desk.result(call)
+    assert [ask["id"] for ask in desk.get("/inbox")["settled"]] == order
+
+
+def test_an_ask_is_announced_counted_and_linked_from_its_call(page: Page, desk: Desk):
+    visit(page, desk, "/calls")
+    call = desk.call("preferences")
+    expect(page.locator("#announce")).to_have_text("The server asks something, 1 waiting")
+    expect(page.locator("#inbox-sum")).to_have_text("1 waiting")
+    expect(page).to_have_title(re.compile(r"^\(1\) "))
+    card = cards(page, "Form")
+    expect(card).to_contain_text("from preferences")
+    card.get_by_role("link", name=f"call {call[1:]}").click()
+    expect(page.locator(f"#call-{call} .asked")).to_contain_text("waiting")
+    page.get_by_role("link", name="answer it in the inbox").click()
+    expect(cards(page, "Form").get_by_label("Output format")).to_be_focused()
+    act(cards(page, "Form"), "Decline")
+    expect(page.locator(f"#call-{call} .st")).to_have_text("Done")
+    expect(page.locator("#inbox-sum")).to_have_text("nothing waiting")
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.requirement("F10")
+def test_a_hundred_asks_and_the_page_is_still_there(page: Page, raw_desk: Desk):
+    visit(page, raw_desk)
+    params = [{**FORM, "message": f"Question {n}"} for n in range(1000)]
+    raw_desk.say(*({"id": f"q{n}", "method": "elicitation/create", "params": one} for n, one in enumerate(params)))
+    expect(page.locator("#waiting")).to_have_attribute("data-n", "100")
+    expect(page.locator("#asks > .ask")).to_have_count(100)
+    last = page.locator("#asks > .ask").last
+    last.locator("summary").first.click()
+    last.get_by_label("Full name").fill("Ines")
+    began = time.monotonic()
+    act(last, "Accept")
+    settled(last, "answered")
+    took = time.monotonic() - began
+    print(f"answered the last of 100 in {took * 1000:.0f} ms")
+    assert took < 10
+    assert raw_desk.result(raw_desk.call("echo", message="still here"))["content"][0]["text"] == "still here"
+    page.reload()
+    expect(page.locator("#asks > .ask")).to_have_count(99)
+    expect(page.locator("#asks > .ask > details[open]")).to_have_count(1)
+
+
+# ---- keyboard and phone
+
+
+def test_everything_by_keyboard(page: Page, desk: Desk):
+    visit(page, desk)
+    call = desk.call("preferences")
+    second = desk.call("write_caption")
+    expect(page.locator("#asks > .ask[data-s=open]")).to_have_count(2)
+    page.keyboard.press("n")
+    expect(cards(page, "Form").get_by_label("Output format")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "Accept":
+            break
+    page.keyboard.press("Enter")
+    settled(cards(page, "Form"), "answered")
+    assert desk.answer_of(call)["action"] == "accept"
+    page.keyboard.press("n")
+    expect(cards(page, "Sampling").get_by_label("Your answer")).to_be_focused()
+    page.keyboard.type("nothing new, no")
+    page.keyboard.press("Control+Enter")
+    settled(cards(page, "Sampling"), "answered")
+    assert desk.answer_of(second)["content"]["text"] == "nothing new, no"
+
+
+def test_a_form_is_answered_on_a_phone(page: Page, desk: Desk):
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, desk, "/tools")
+    call = desk.call("preferences")
+    expect(page.locator("#waiting")).to_be_visible()
+    card = cards(page, "Form")
+    card.get_by_label("Output format").select_option(index=1)
+    accept = card.get_by_role("button", name="Accept", exact=True)
+    box = accept.bounding_box()
+    assert box is not None and box["height"] >= 44 and box["width"] > 300
+    accept.click()
+    settled(card, "answered")
+    assert desk.answer_of(call)["action"] == "accept"
+    for path in ("/inbox", f"/asks/{desk.get('/inbox')['settled'][0]['id']}", "/tasks"):
+        visit(page, desk, path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+
+
+# ---- the tasks' own pages
+
+
+@pytest.mark.requirement("R1-87")
+def test_the_life_of_a_task_is_told_as_it_happens(page: Page, desk: Desk):
+    call = desk.call("preferences", as_task=True)
+    visit(page, desk, "/tasks")
+    row = page.locator("#tasks tr", has_text="elicitation/create")
+    expect(row).to_contain_text("with you")
+    row.get_by_role("link").click()
+    expect(page.locator(".life")).to_contain_text("input_required")
+    expect(page.locator(".life")).to_contain_text("more polls")
+    cards(page, "Form").get_by_label("Output format").select_option(index=1)
+    act(cards(page, "Form"), "Accept")
+    expect(page.locator(".life")).to_contain_text("tasks/result")
+    expect(page.locator(".sums")).to_contain_text("completed")
+    expect(page.get_by_text("What the server gets")).to_be_visible()
+    desk.result(call)
+    visit(page, desk, "/tasks")
+    expect(row).to_contain_text("completed")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_axe_finds_nothing_while_asks_are_open(page: Page, desk: Desk):
+    desk.call("three_at_once", ttl_ms=600_000)
+    desk.call("every_field", as_task=True, ttl_ms=600_000)
+    desk.call("ask_with_tools")
+    desk.call("changes_its_mind", after_seconds=0.3)
+    for _ in range(100):
+        if len(desk.asks()) == 5 and desk.get("/inbox")["settled"]:
+            break
+        time.sleep(0.1)
+    asks = desk.asks()
+    gone = desk.get("/inbox")["settled"][0]["id"]
+    task = next(ask["task_id"] for ask in asks if ask["task_id"])
+    complaints = {}
+    for path in ("", "/inbox", f"/asks/{asks[0]['id']}", f"/asks/{gone}", "/tasks", f"/tasks/{task}"):
+        visit(page, desk, path)
+        for folded in page.locator(".ask details:not([open]) > summary, #past > summary").all():
+            folded.click() if folded.is_visible() else None
+        if found := axe(page):
+            complaints[path] = found
+    assert complaints == {}
+
+
+# ---- a server written by others
+
+
+@pytest.mark.peers
+@pytest.mark.requirement("R1-11", "R1-30", "R1-40")
+def test_a_task_of_the_previous_sdk_is_answered_after_a_reload_over_http(page: Page, parley: Parley):
+    argv = [peers.mcp1_python(), str(SERVERS / "sdk1_tasks.py"), "http"]
+    with started(argv) as peer:
+        desk = opened(parley, {"transport": "http", "url": peer.url()}, poll_interval_ms=100)
+        visit(page, desk)
+        call = desk.call("elicit_as_task")
+        card = cards(page, "Form")
+        card.get_by_label("Full name").fill("Ines Mar")
+        page.reload()
+        expect(card.get_by_label("Full name")).to_have_value("Ines Mar")
+        card.get_by_label("Full name").fill("Ines Marquardt")
+        card.get_by_label("Bags").fill("0")
+        act(card, "Accept")
+        settled(card, "answered")
+        got = json.loads(desk.result(call)["content"][0]["text"])
+        assert got["action"] == "accept"
+        assert got["content"] == {"name": "Ines Marquardt", "bags": 0, "window": False}

@@ -1,0 +1,120 @@
+"""Results in a real tab: media from their own address, large trees in parts, and nothing of a server that runs."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.parley import Parley
+
+SERVER = Path(__file__).parents[1] / "servers" / "big.py"
+
+
+@pytest.fixture
+def big(page: Page, parley: Parley) -> str:
+    target = {"transport": "stdio", "command": sys.executable, "args": ["-I", "-S", str(SERVER)]}
+    session: str = parley.script("POST", "/s", target=target)["url"]
+    page.goto(parley.origin + session)
+    expect(page.locator("#n-tools")).to_have_text("4")
+    return f"{parley.origin}{session}"
+
+
+def called(page: Page, base: str, name: str, arguments: dict[str, object]) -> Locator:
+    page.goto(f"{base}/tools/{name}?as=json")
+    expect(page.locator("#pill")).to_have_attribute("data-state", "live")
+    before = page.locator("#calls > article").count()
+    page.fill("#arguments", json.dumps(arguments))
+    page.click("#call-go")
+    expect(page.locator("#calls > article")).to_have_count(before + 1)
+    return page.locator("#calls > article").first
+
+
+def test_images_and_sound_are_shown_from_their_own_address(page: Page, demo: Callable[[], str]):
+    base = demo()
+    page.goto(f"{base}/tools/postcard")
+    page.click("#call-go")
+    image = page.locator("#calls article img")
+    expect(image).to_be_visible()
+    page.wait_for_timeout(300)
+    assert image.evaluate("one => one.decode().then(() => one.naturalWidth)") > 0
+    assert re.search(r"/blobs/[0-9a-f]{64}", image.get_attribute("src") or "")
+    loaded = "one => new Promise(done => { one.onloadedmetadata = () => done(one.duration); one.load(); })"
+    assert page.locator("#calls article audio").evaluate(loaded) > 0
+
+
+@pytest.mark.parametrize("how", ["text", "structured"])
+def test_a_large_result_opens_in_the_card_and_comes_in_parts(page: Page, big: str, how: str):
+    card = called(page, big, "big", {"n": 20_000, "how": how})
+    tree = card.locator(".block > .json").first
+    expect(tree).to_be_visible()
+    assert card.locator(".json [data-k]").count() < 3_000
+    items = tree.locator("details > div > details")
+    more = tree.locator("button[data-more]").first
+    expect(more).to_contain_text("more items")
+    shown = items.count()
+    more.click()
+    expect(items.nth(shown + 20)).to_be_attached()
+    lazy = tree.locator("details[data-lazy]").first
+    if lazy.count():
+        lazy.evaluate("""one => {
+            one.id = 'opened';
+            for (let at = one; at; at = at.parentElement) if (at.matches('details')) at.open = true;
+        }""")
+        expect(page.locator("#opened > div > *").first).to_be_attached()
+    card.locator(".jfind input").fill("item 19999")
+    expect(card.locator(".jfind .json")).to_contain_text("/19999/name")
+    line = tree.locator(".l[data-k=name]").first
+    line.click()
+    expect(page.locator("#jbar code")).to_have_text("/0/name" if how == "text" else "/items/0/name")
+    assert page.evaluate("window.pwned") is None
+
+
+def test_a_value_and_a_whole_result_are_copied(page: Page, big: str):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    card = called(page, big, "big", {"n": 3})
+    card.locator(".l[data-k=price]").nth(2).click()
+    page.get_by_role("button", name="Copy value").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == "3.0"
+    page.get_by_role("button", name="Copy path").click()
+    expect(page.get_by_role("button", name="Copied")).to_have_count(2)
+    assert page.evaluate("navigator.clipboard.readText()") == "/2/price"
+    card.get_by_role("button", name="Copy the result").click()
+    expect(card.get_by_role("button", name="Copied").last).to_be_visible()
+    page.wait_for_timeout(100)
+    assert "content" in json.loads(page.evaluate("navigator.clipboard.readText()"))
+    with page.expect_download() as download:
+        card.get_by_role("link", name="Download it").click()
+    assert download.value.suggested_filename.endswith(".json")
+
+
+@pytest.mark.requirement("S29", "S32", "S33")
+def test_hostile_content_is_text_or_a_download(page: Page, big: str):
+    card = called(page, big, "kinds", {})
+    expect(card.locator(".st")).to_have_text("Done")
+    expect(card.locator(".json")).to_be_visible()
+    assert card.locator("img, audio, script, iframe").count() == 0
+    assert card.locator("a[href^='javascript']").count() == 0
+    link = card.locator("a[href^='https://example.org']")
+    assert link.get_attribute("rel") == "noopener noreferrer"
+    expect(card.get_by_role("link", name="Download", exact=True)).to_have_count(2)
+    failed = called(page, big, "fails", {})
+    expect(failed.locator(".fault")).to_contain_text("Invalid params")
+    expect(failed.locator(".fault")).to_contain_text("-32602")
+    assert page.evaluate("window.pwned") is None
+
+
+def test_the_tab_stays_responsive_while_a_large_result_is_read(page: Page, big: str):
+    page.goto(f"{big}/tools/big?as=json")
+    expect(page.locator("#pill")).to_have_attribute("data-state", "live")
+    page.fill("#arguments", '{"n": 40000}')
+    page.click("#call-go")
+    page.fill("#logfilter", "tools")
+    expect(page.locator("#calls article .json").first).to_be_visible()
+    expect(page.locator("#logfilter")).to_be_focused()
+    page.locator("#calls article header a").first.click()
+    expect(page.locator("main .json").first).to_be_visible()

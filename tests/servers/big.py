@@ -1,0 +1,93 @@
+"""A server of large results and of every kind of content: `big` gives N objects, `fields` takes odd arguments.
+
+Raw JSON-RPC over stdio with the standard library alone.
+"""
+
+import base64
+import json
+import sys
+
+EVIL = "</pre><img src=x onerror=window.pwned=1><script>window.pwned=2</script>"
+TOOLS = [
+    {
+        "name": "big",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "n": {"type": "integer", "minimum": 0, "default": 1000},
+                "how": {"enum": ["text", "structured"], "default": "text"},
+            },
+        },
+    },
+    {
+        "name": "fields",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "title": {"type": "string", "minLength": 2},
+                "count": {"type": "integer", "maximum": 10},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "place": {
+                    "oneOf": [
+                        {"type": "string", "title": "Name"},
+                        {"type": "object", "title": "Point", "properties": {"lat": {"type": "number"}}},
+                    ]
+                },
+                "more": {"type": "object", "additionalProperties": {"type": "integer"}},
+                "file": {"type": "string", "contentEncoding": "base64"},
+            },
+            "required": ["title"],
+        },
+    },
+    {"name": "kinds", "inputSchema": {"type": "object"}},
+    {"name": "fails", "inputSchema": {"type": "object"}},
+]
+
+
+def made(n: int) -> dict:
+    return {"id": n, "name": f"item {n}", "ok": n % 2 == 0, "price": n * 1.5, "a/b": {EVIL: [n, {"x": n}]}}
+
+
+def kinds() -> list:
+    def coded(raw: bytes) -> str:
+        return base64.b64encode(raw).decode()
+
+    svg = coded(b"<svg xmlns='http://www.w3.org/2000/svg' onload='window.pwned=3'/>")
+    return [
+        {"type": "image", "mimeType": "image/svg+xml", "data": svg},
+        {"type": "image", "mimeType": "image/png", "data": coded(EVIL.encode())},
+        {"type": "resource_link", "uri": "javascript:window.pwned=4", "name": EVIL},
+        {"type": "resource_link", "uri": "https://example.org/x", "name": "a link"},
+        {"type": "resource", "resource": {"uri": "x://y", "text": json.dumps({EVIL: EVIL})}},
+        {"type": "text", "text": EVIL},
+    ]
+
+
+def answer(name: str, arguments: dict) -> dict:
+    if name == "big":
+        items = [made(n) for n in range(arguments.get("n", 1000))]
+        if arguments.get("how") == "structured":
+            return {"content": [], "structuredContent": {"items": items}}
+        return {"content": [{"type": "text", "text": json.dumps(items)}]}
+    if name == "kinds":
+        return {"content": kinds()}
+    return {"content": [{"type": "text", "text": json.dumps(arguments)}], "structuredContent": arguments}
+
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method, said = message.get("method"), {"jsonrpc": "2.0", "id": message.get("id")}
+    if method == "initialize":
+        info = {"name": "big", "version": "1"}
+        version = message["params"]["protocolVersion"]
+        said["result"] = {"protocolVersion": version, "serverInfo": info, "capabilities": {"tools": {}}}
+    elif method == "tools/list":
+        said["result"] = {"tools": TOOLS}
+    elif method == "tools/call" and message["params"]["name"] == "fails":
+        said["error"] = {"code": -32602, "message": EVIL, "data": {EVIL: [EVIL]}}
+    elif method == "tools/call":
+        said["result"] = answer(message["params"]["name"], message["params"].get("arguments", {}))
+    else:
+        continue
+    sys.stdout.write(json.dumps(said) + "\n")
+    sys.stdout.flush()

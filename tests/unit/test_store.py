@@ -1,0 +1,276 @@
+"""Saved targets outlive the process, secrets do not; and a broken disk costs only the saving (F25)."""
+
+import errno
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.core.model import DemoTarget, Gone, HttpTarget, Options, Refused, StdioTarget
+from app.store import FILE, RECENT, Store, secret_names, sounds_secret, without_secrets
+
+SERVER = StdioTarget(
+    command="uv",
+    args=("run", "desk.py"),
+    env={"DESK_DB": "dev.db", "DESK_KEY": "canary-1", "PLAIN": "canary-2"},
+    secret=("PLAIN",),
+    cwd="/srv",
+)
+BILLING = HttpTarget(
+    transport="http",
+    url="https://mara:canary-3@mcp.example/mcp?token=canary-4&page=1",
+    headers={"Authorization": "Bearer canary-5", "X-Team": "blue", "X-Odd": "canary-6"},
+    secret=("x-odd",),
+)
+
+
+async def opened(directory: Path | None, **more: int) -> Store:
+    store = Store(directory, **more)  # type: ignore[arg-type]
+    await store.open()
+    return store
+
+
+async def again(store: Store) -> Store:
+    """The same file in the next process."""
+    await store.close()
+    return await opened(store.directory)
+
+
+def files(directory: Path) -> list[Path]:
+    return list(directory.iterdir())
+
+
+async def used(store: Store, target: StdioTarget | HttpTarget | DemoTarget, owner: str = "me") -> None:
+    await store.write(store.used(owner, target, Options()))
+
+
+# ----------------------------------------------------------------------------------------------------------- keeping
+
+
+async def test_a_saved_target_comes_back(tmp_path: Path):
+    store = await opened(tmp_path)
+    kept = await store.save("me", SERVER, Options(sampling=False), "  Travel \n desk ")
+    assert kept.name == "Travel desk"
+    store = await again(store)
+    (back,) = store.of("me")
+    assert (back.id, back.name, back.saved) == (kept.id, "Travel desk", True)
+    assert isinstance(back.target, StdioTarget)
+    assert (back.target.command, back.target.args, back.target.cwd) == ("uv", ("run", "desk.py"), "/srv")
+    assert back.options == Options(sampling=False)
+    await store.rename("me", back.id, "Desk")
+    store = await again(store)
+    assert store.of("me")[0].name == "Desk"
+    await store.delete("me", back.id)
+    store = await again(store)
+    assert store.of("me") == []
+    await store.close()
+
+
+async def test_recent_targets_are_few_and_saved_ones_stay(tmp_path: Path):
+    store = await opened(tmp_path)
+    saved = await store.save("me", SERVER, Options(), "Desk")
+    for number in range(RECENT + 5):
+        await used(store, HttpTarget(transport="http", url=f"http://host/{number}"))
+    for each in (store, await again(store)):
+        urls = [one.target.url for one in each.of("me") if isinstance(one.target, HttpTarget)]
+        assert urls == [f"http://host/{number}" for number in range(RECENT + 4, 4, -1)]
+        assert each.find("me", saved.id) is not None
+        await each.close()
+
+
+async def test_the_same_target_is_kept_once_and_keeps_its_name(tmp_path: Path):
+    store = await again(await _saved(tmp_path, SERVER))
+    (kept,) = store.of("me")
+    assert kept.missing == ("DESK_KEY", "PLAIN")
+    await used(store, SERVER)
+    (now,) = store.of("me")
+    assert (now.id, now.name, now.target, now.missing) == (kept.id, kept.name, SERVER, ())
+    await store.close()
+
+
+async def _saved(directory: Path, target: StdioTarget | HttpTarget) -> Store:
+    store = await opened(directory)
+    await store.save("me", target, Options(), "It")
+    return store
+
+
+@pytest.mark.requirement("S15")
+async def test_one_identity_does_not_see_anothers(tmp_path: Path):
+    store = await opened(tmp_path)
+    kept = await store.save("me", SERVER, Options(), "Desk")
+    assert store.of("mallory") == []
+    assert store.find("mallory", kept.id) is None
+    with pytest.raises(Gone):
+        await store.rename("mallory", kept.id, "Mine")
+    with pytest.raises(Gone):
+        await store.delete("mallory", kept.id)
+    with pytest.raises(Refused):
+        await store.rename("me", kept.id, "  ")
+    await store.close()
+
+
+async def test_without_a_directory_it_is_memory_only():
+    store = await opened(None)
+    await store.save("me", SERVER, Options(), "Desk")
+    assert [one.name for one in store.of("me")] == ["Desk"]
+    assert store.trouble == ""
+    await store.close()
+
+
+# ----------------------------------------------------------------------------------------------------------- secrets
+
+
+@pytest.mark.parametrize("target", [SERVER, BILLING], ids=["process", "http"])
+async def test_no_secret_reaches_the_disk(tmp_path: Path, target: StdioTarget | HttpTarget):
+    store = await opened(tmp_path)
+    await store.save("me", target, Options(meta={"api_token": "canary-7", "who": "me"}), "It")
+    await used(store, target)
+    await store.close()
+    for file in files(tmp_path):
+        assert b"canary" not in file.read_bytes(), file
+
+
+def test_what_is_left_out_is_said():
+    plain, missing = without_secrets(SERVER)
+    assert isinstance(plain, StdioTarget)
+    assert (plain.env, missing) == ({"DESK_DB": "dev.db"}, ("DESK_KEY", "PLAIN"))
+    plain, missing = without_secrets(BILLING)
+    assert isinstance(plain, HttpTarget)
+    assert plain.url == "https://•••@mcp.example/mcp?token=•••&page=1"
+    assert missing == ("Authorization", "X-Odd", "the address")
+    command = StdioTarget(command="x", args=("--api-key", "a", "--token=b", "--verbose", "--port=1"))
+    plain, missing = without_secrets(command)
+    assert isinstance(plain, StdioTarget)
+    assert plain.args == ("--api-key", "•••", "--token=•••", "--verbose", "--port=1")
+    assert missing == ("the command line",)
+    assert without_secrets(DemoTarget()) == (DemoTarget(), ())
+
+
+def test_names_that_sound_secret():
+    for name in ("API_KEY", "GITHUB_TOKEN", "Authorization", "DB_PASSWORD", "KEY", "gh_pat", "AWS_SECRET_ACCESS_KEY"):
+        assert sounds_secret(name), name
+    for name in ("KEYBOARD", "PATH", "MONKEY", "PATIENCE", "X-Team", "DEBUG"):
+        assert not sounds_secret(name), name
+    assert secret_names(SERVER) == {"DESK_KEY", "PLAIN"}
+
+
+async def test_the_file_is_the_users_alone(tmp_path: Path):
+    directory = tmp_path / "new" / "parley"
+    await (await _saved(directory, SERVER)).close()
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE((directory / FILE).stat().st_mode) == 0o600
+    (directory / FILE).chmod(0o644)
+    store = await opened(directory)
+    assert stat.S_IMODE((directory / FILE).stat().st_mode) == 0o600
+    await store.close()
+
+
+# ------------------------------------------------------------------------------------------------------------ faults
+
+
+@pytest.mark.requirement("F25")
+async def test_a_damaged_file_costs_only_the_saving(tmp_path: Path):
+    (tmp_path / FILE).write_bytes(b"this is no database" * 500)
+    store = await opened(tmp_path)
+    assert "is damaged" in store.trouble
+    await store.save("me", SERVER, Options(), "Desk")
+    assert "is damaged" in store.trouble
+    assert [one.name for one in store.of("me")] == ["Desk"]
+    (tmp_path / FILE).unlink()
+    await used(store, SERVER)
+    assert store.trouble == ""
+    store = await again(store)
+    assert [one.name for one in store.of("me")] == ["Desk"]
+    await store.close()
+
+
+@pytest.mark.requirement("F25")
+async def test_a_file_that_is_damaged_in_the_middle(tmp_path: Path):
+    store = await opened(tmp_path)
+    for number in range(60):
+        await store.save("me", HttpTarget(transport="http", url=f"http://host/{number}/{'x' * 400}"), Options(), "It")
+    await store.close()
+    with (tmp_path / FILE).open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(4096 * 3))
+    store = await opened(tmp_path)
+    assert "is damaged" in store.trouble
+    await store.close()
+
+
+@pytest.mark.requirement("F25")
+async def test_a_full_disk_costs_only_the_saving(tmp_path: Path):
+    store = await opened(tmp_path, max_pages=4)
+    assert store.trouble == ""
+    for number in range(60):
+        await store.save("me", HttpTarget(transport="http", url=f"http://host/{number}/{'x' * 900}"), Options(), "It")
+    assert "is full" in store.trouble
+    assert len(store.of("me")) == 60
+    for kept in store.of("me")[10:]:
+        await store.delete("me", kept.id)
+    assert store.trouble == ""
+    await store.close()
+
+
+@pytest.mark.requirement("F25")
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EIO])
+async def test_a_directory_that_is_read_only(tmp_path: Path, code: int, monkeypatch: pytest.MonkeyPatch):
+    """Root may write anywhere, so the system's answer is played here."""
+
+    def refuse(*arguments: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.store.os.open", refuse)
+        store = await opened(tmp_path)
+        await store.save("me", SERVER, Options(), "Desk")
+        assert "cannot be" in store.trouble
+        assert str(tmp_path) in store.trouble
+        assert [one.name for one in store.of("me")] == ["Desk"]
+    await used(store, SERVER)
+    assert store.trouble == ""
+    await store.close()
+
+
+@pytest.mark.requirement("F25")
+async def test_a_directory_that_cannot_be(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    store = await opened(tmp_path / "file")
+    await store.save("me", SERVER, Options(), "Desk")
+    assert store.trouble
+    assert [one.name for one in store.of("me")] == ["Desk"]
+    await store.close()
+
+
+async def test_a_file_of_a_newer_parley_is_left_alone(tmp_path: Path):
+    await (await _saved(tmp_path, SERVER)).close()
+    file = sqlite3.connect(tmp_path / FILE)
+    file.execute("PRAGMA user_version = 99")
+    file.close()
+    store = await opened(tmp_path)
+    assert "newer Parley" in store.trouble
+    await store.close()
+
+
+async def test_a_row_that_makes_no_sense_is_passed_over(tmp_path: Path):
+    store = await opened(tmp_path)
+    first = await store.save("me", SERVER, Options(), "Desk")
+    await store.save("me", BILLING, Options(), "Billing")
+    await store.close()
+    file = sqlite3.connect(tmp_path / FILE)
+    with file:
+        file.execute('UPDATE targets SET target = \'{"transport": "pigeon"}\' WHERE id = ?', (first.id,))
+    file.close()
+    store = await opened(tmp_path)
+    assert [one.name for one in store.of("me")] == ["Billing"]
+    await store.close()
+
+
+def test_the_database_is_not_imported_at_the_start():
+    code = "import app.store, app.sessions, app.web.app, sys; print('sqlite3' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert found.stdout.strip() == "False"
