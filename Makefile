@@ -31,8 +31,10 @@ help:
 run: $(VENV)/.runtime
 	$(PY) -m app $(ARGS)
 
+# Two runs, because Playwright holds an event loop in its process, and other tests start one of their own.
 test: setup check
-	$(PY) -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist worksteal --ignore=tests/browser $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist worksteal tests/browser $(PYTEST_ARGS)
 
 check: $(VENV)/.dev
 	$(PY) -m ruff check .
