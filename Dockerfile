@@ -16,7 +16,9 @@ RUN python -m build --wheel --no-isolation --outdir /dist \
     && /opt/parley/bin/python -m compileall -q /opt/parley/lib
 
 FROM python:3.13-slim
-RUN useradd --system --uid 10001 --user-group --create-home --shell /usr/sbin/nologin parley
+# /data belongs to the user, so that a volume mounted there can be written.
+RUN useradd --system --uid 10001 --user-group --create-home --shell /usr/sbin/nologin parley \
+    && install -d -o 10001 -g 10001 -m 700 /data
 COPY --from=build /opt/parley /opt/parley
 ENV PATH=/opt/parley/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -63,7 +64,8 @@ def _start() -> dict[str, float]:
     """One start: the moments at which a person or a script would notice something."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "app", "--no-open", "--port", str(port)]
+    data = tempfile.mkdtemp(prefix="parley-bench-")
+    command = [sys.executable, "-m", "app", "--no-open", "--port", str(port), "--data-dir", data]
     began = time.perf_counter()
     with subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, "PARLEY_TOKEN": TOKEN}, stdout=subprocess.DEVNULL
