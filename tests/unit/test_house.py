@@ -153,8 +153,9 @@ def test_the_compose_file_gives_the_container_no_power():
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["init"] is True
-    assert service["environment"] == ["PARLEY_TOKEN"]
-    assert not {"privileged", "cap_add", "volumes", "pid", "devices"} & service.keys()
+    assert service["environment"] == ["PARLEY_TOKEN", "PARLEY_DATA_DIR=/data"]
+    assert service["volumes"] == ["parley-data:/data"], "a named volume, and nothing of the host"
+    assert not {"privileged", "cap_add", "pid", "devices"} & service.keys()
 
 
 def test_the_image_is_built_from_files_that_exist_and_reach_the_build():
