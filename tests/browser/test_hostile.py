@@ -34,6 +34,7 @@ def harmless(page: Page) -> None:
     assert page.locator("[hx-get='/about'], [data-hx-get], [hx-on\\:load]").count() == 0
 
 
+@pytest.mark.requirement("S29", "S30", "R5-74")
 def test_hostile_text_is_inert_on_every_page(page: Page, hostile: str, parley: Parley, context: BrowserContext):
     harmless(page)
     keys = parley.script("GET", hostile.removeprefix(parley.origin) + "/tools")["keys"]
@@ -51,6 +52,7 @@ def test_hostile_text_is_inert_on_every_page(page: Page, hostile: str, parley: P
     harmless(page)
 
 
+@pytest.mark.requirement("S29", "S30")
 def test_hostile_results_arrive_live_and_stay_text(page: Page, hostile: str, parley: Parley, watch: Watch):
     watch.allow("422")
     base = hostile.removeprefix(parley.origin)

@@ -125,6 +125,7 @@ def test_the_filter_finds_rows_and_new_rows_obey_it(page: Page, demo: Callable[[
     expect(page.locator("#log > li", has_text="hidden from the filter").first).to_be_visible()
 
 
+@pytest.mark.requirement("R5-71")
 def test_a_command_is_shown_in_full_before_it_starts(page: Page, parley: Parley):
     page.fill("#command_line", "sudo -n 'a b' --flag=\"x y\"")
     expect(page.locator("#argv")).to_contain_text("runs as")

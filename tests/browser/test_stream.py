@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.parley import Parley
@@ -31,6 +32,7 @@ def seqs(page: Page) -> list[int]:
     return page.eval_on_selector_all("#log > li", "rows => rows.map(row => +row.id.slice(1))")
 
 
+@pytest.mark.requirement("F22")
 def test_seven_tabs_work_four_live_and_a_parked_one_resumes(
     page: Page, context: BrowserContext, demo: Callable[[], str], parley: Parley
 ):
@@ -58,6 +60,7 @@ def test_seven_tabs_work_four_live_and_a_parked_one_resumes(
     assert len(seqs(parked)) == len(set(seqs(parked)))
 
 
+@pytest.mark.requirement("F09")
 def test_a_burst_is_counted_whole_and_the_tab_stays_alive(page: Page, parley: Parley):
     target = {"transport": "stdio", "command": sys.executable, "args": ["-I", "-S", str(RAW), "plain"]}
     session = parley.script("POST", "/s", target=target)["url"]
@@ -81,6 +84,7 @@ def test_a_burst_is_counted_whole_and_the_tab_stays_alive(page: Page, parley: Pa
     assert worst < 5_000, f"the tab stood still for {worst:.0f} ms"  # `make bench` measures it on a quiet machine
 
 
+@pytest.mark.requirement("F20", "F22")
 def test_a_tab_that_lost_its_stream_misses_nothing(page: Page, context: BrowserContext, demo: Callable[[], str]):
     base = demo()
     page.goto(f"{base}/tools/echo")

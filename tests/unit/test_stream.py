@@ -108,6 +108,7 @@ def test_a_finding_on_a_row_that_was_sent_replaces_that_row(session: Session, li
     assert "R5-01" in patch.html
 
 
+@pytest.mark.requirement("S31")
 def test_text_of_a_server_cannot_begin_another_event(session: Session, limits: Limits):
     record(session, data="x\n\nevent: bye\r\rdata: closed\u2028</hx-partial><hx-partial hx-target='body'>")
     patch = tab(session, limits).patch()
@@ -119,6 +120,7 @@ def test_text_of_a_server_cannot_begin_another_event(session: Session, limits: L
     assert "'body'" not in wire
 
 
+@pytest.mark.requirement("S31")
 def test_every_line_of_the_data_is_a_field_of_its_own():
     assert stream.encode("a\nb\r\nc\rd", seq=3, event="e") == b"event: e\nid: 3\ndata: a\ndata: b\ndata: c\ndata: d\n\n"
 
