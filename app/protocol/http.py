@@ -29,6 +29,8 @@ from app.protocol.link import Barrier, Failed, Frame, Inbound, Link, LinkError, 
 from app.settings import Limits
 
 _QUEUE = 64
+_SLICE = 4 * 1024
+"""How much of a chunk is parsed at once; others get their turn between two slices."""
 _SHORT_READ = 30.0
 """Silence that is too long for the answer to a notification or a reply; nobody is thinking there."""
 _RETRY_SECONDS = 1.0
@@ -380,10 +382,11 @@ class _HttpLink:
     async def _events(self, answer: Answer) -> AsyncIterator[SseEvent | Oversized]:
         parser = SseParser(self._limits.message_bytes)
         async for chunk in answer.body:
-            for event in parser.feed(chunk):
-                yield event
-                if isinstance(event, Oversized):
-                    return
+            for at in range(0, len(chunk), _SLICE):
+                for event in parser.feed(chunk[at : at + _SLICE]):
+                    yield event
+                    if isinstance(event, Oversized):
+                        return
 
     async def _failed(self, about: Outbound, exchange: Exchange, trouble: Trouble) -> None:
         """One POST got nowhere: its request fails, or a remark stands beside the frame."""

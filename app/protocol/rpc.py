@@ -49,7 +49,7 @@ from app.settings import Limits
 INTERNAL_ERROR = -32603
 _FATES = 2_000
 _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
-_AT_ONCE = 8
+_AT_ONCE = 4
 """Frames taken before others get their turn: one chunk can hold tens of thousands."""
 _PATIENCE_SECONDS = 1.0
 """How long reading waits for a server that asks more than it reads our answers."""
