@@ -264,7 +264,7 @@ async def test_what_breaks_in_us_is_said_without_saying_where(
     app: Starlette, client: Visitor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     def broken(*args: object) -> None:
-        raise RuntimeError("secret detail in /work/main/app")
+        raise RuntimeError("secret detail in /srv/parley/app")
 
     monkeypatch.setattr("app.web.views.about", broken)
     for accept in ("text/html", "application/json"):
