@@ -271,7 +271,7 @@ async def test_what_breaks_in_us_is_said_without_saying_where(
         answer = await client.get("/about", accept=accept)
         assert answer.status == 500
         assert "secret" not in answer.text
-        assert "/work" not in answer.text
+        assert "/srv" not in answer.text
         assert answer.header("content-security-policy") == CSP
     assert "secret detail" in caplog.text, "the terminal says what happened"
 
