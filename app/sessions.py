@@ -13,7 +13,6 @@ import itertools
 import logging
 import secrets
 import time
-from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -32,17 +31,16 @@ from app.core.jsontext import THREAD_ABOVE, Parsed, parse_async, share_strings
 from app.core.log import MessageLog, StderrLog
 from app.core.model import (
     LIVE_OPTIONS,
+    AnyTarget,
     Call,
     CallError,
     CallLog,
     CallState,
     ConnectionInfo,
-    DemoTarget,
     Direction,
     Exchange,
     Finding,
     Gone,
-    HttpTarget,
     Leg,
     Listing,
     Message,
@@ -66,7 +64,6 @@ if TYPE_CHECKING:
     from app.protocol.receiver_tasks import ReceiverTask, ReceiverTasks
     from app.protocol.rpc import Incoming, Outgoing
 
-AnyTarget = StdioTarget | DemoTarget | HttpTarget
 logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
@@ -109,8 +106,6 @@ class Session:
         self.info = ConnectionInfo()
         self.calls: dict[str, Call] = {}
         self.tools = Listing()
-        self.findings: deque[Finding] = deque(maxlen=100)
-        """Remarks that belong to no single message."""
         self.asking = Asking(self, Inbox(limits.open_asks, limits.settled_asks, self.events, self._wall))
         """What the server asks of the people here."""
         self.closed = False

@@ -25,12 +25,11 @@ import anyio
 import anyio.to_thread
 from pydantic import TypeAdapter, ValidationError
 
-from app.core.model import DemoTarget, Gone, HttpTarget, Options, Refused, StdioTarget, Target, masked_url
+from app.core.model import AnyTarget, DemoTarget, Gone, Options, Refused, StdioTarget, Target, masked_url
 
 if TYPE_CHECKING:
     import sqlite3
 
-AnyTarget = StdioTarget | DemoTarget | HttpTarget
 logger = logging.getLogger("parley.store")
 
 FILE: Final = "parley.db"

@@ -178,7 +178,7 @@ class Shown:
     def __str__(self) -> str:
         session = self.session
         rows = session.messages.last(1_000_000)
-        self.parts += [repr(session.info), repr(session.calls), repr(list(session.findings)), session.label]
+        self.parts += [repr(session.info), repr(session.calls), session.label]
         self.parts += [repr(session.messages.exchange(row.seq)) for row in rows]
         self.parts += [repr(row) + repr(session.messages.findings(row.seq)) for row in rows]
         self.parts += [(session.messages.raw(row.seq) or b"").decode(errors="replace") for row in rows]

@@ -85,12 +85,6 @@ class Inbox:
         self._forget()
         return True
 
-    def lose(self, connection: int, reason: str) -> None:
-        """A connection is gone, and with it everything it asked."""
-        for ask in self.open:
-            if ask.connection == connection:
-                self.end(ask, "lost", reason)
-
     def clear(self) -> None:
         """Forget what is settled."""
         self.asks = {ask.id: ask for ask in self.open}

@@ -189,14 +189,15 @@ _SECRET_PARAMETER = re.compile(
 )
 
 
-Target = Annotated[StdioTarget | DemoTarget | HttpTarget, Field(discriminator="transport")]
+AnyTarget = StdioTarget | DemoTarget | HttpTarget
+Target = Annotated[AnyTarget, Field(discriminator="transport")]
 
 
 def _quoted(part: str) -> str:
     return part if part and not set(part) & set(" \t\n\"'\\$`") else "'" + part.replace("'", "'\\''") + "'"
 
 
-def target_digest(target: StdioTarget | DemoTarget | HttpTarget) -> str:
+def target_digest(target: AnyTarget) -> str:
     """What a person confirms: it changes with every argument, directory and environment value (R5-71)."""
     plain = json.dumps(target.model_dump(mode="json"), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(plain.encode()).hexdigest()

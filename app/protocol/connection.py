@@ -27,14 +27,12 @@ from app.core import checks
 from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcRefusal, admit
 from app.core.jsontext import THREAD_ABOVE
 from app.core.model import (
-    DemoTarget,
+    AnyTarget,
     Finding,
-    HttpTarget,
     Message,
     Options,
     RpcId,
     Side,
-    StdioTarget,
     Trouble,
 )
 from app.egress import Egress
@@ -44,7 +42,6 @@ from app.protocol.rpc import Answered, Incoming, Outgoing, RawReply, Recorder, R
 from app.protocol.transports import open_link
 from app.settings import Limits
 
-AnyTarget = StdioTarget | DemoTarget | HttpTarget
 OLDER_TRANSPORT = frozenset({"http-400", "http-404", "http-405"})
 """What a server of the older HTTP with SSE says to a POST it does not know (R5-47)."""
 CLIENT_INFO = {"name": "parley", "title": "Parley", "version": __version__}

@@ -14,12 +14,11 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import DemoTarget, Gone, Options, StdioTarget, target_digest
+from app.core.model import AnyTarget, DemoTarget, Gone, Options, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry
 from app.web import bodies, mcpjson, targets, views
 from app.web.answers import in_json, show
 from app.web.bodies import Body, FormErrors
-from app.web.consent import AnyTarget
 from app.web.identity import LOCAL
 from app.web.problems import Denied, invalid, unknown, wants_json
 

@@ -378,17 +378,7 @@ def ask_json(ask: Ask) -> dict[str, Any]:
         "completed_elsewhere": ask.completed_elsewhere,
         "outcome": outcome,
         "answered_by": None if answer is None else {"kind": answer.by.kind, "name": answer.by.name},
-        "findings": [_finding_json(one) for one in ask.findings],
-    }
-
-
-def _finding_json(finding: Finding) -> dict[str, Any]:
-    return {
-        "id": finding.id,
-        "level": finding.level,
-        "text": finding.text,
-        "advice": finding.advice,
-        "message_seq": finding.message_seq,
+        "findings": [show.finding_json(one) for one in ask.findings],
     }
 
 
@@ -399,23 +389,19 @@ def _fields_json(ask: Ask) -> list[dict[str, Any]] | None:
     tree = forms.build(ask.schema)
     value = forms.read(tree).value
     prefilled = value if isinstance(value, dict) else {}
+    named = [(child.pointer.lstrip("/").replace("~1", "/").replace("~0", "~"), child) for child in tree.children]
     return [
         {
-            "name": child.pointer.lstrip("/").replace("~1", "/").replace("~0", "~"),
+            "name": name,
             "kind": child.kind,
             "label": child.label,
             "description": child.description,
             "required": child.required,
             "options": [{"value": option.value, "title": option.title} for option in child.options],
-            **_prefilled(prefilled, child),
+            **({"value": prefilled[name]} if name in prefilled and (prefilled[name] != "" or child.text) else {}),
         }
-        for child in tree.children
+        for name, child in named
     ]
-
-
-def _prefilled(value: dict[str, Any], child: Field) -> dict[str, Any]:
-    name = child.pointer.lstrip("/").replace("~1", "/").replace("~0", "~")
-    return {"value": value[name]} if name in value and (value[name] != "" or child.text) else {}
 
 
 def task_json(task: ReceiverTask) -> dict[str, Any]:

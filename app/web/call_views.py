@@ -22,7 +22,7 @@ from app.sessions import Session
 from app.web import ask_views, media
 from app.web import render as show
 from app.web.render import Html
-from app.web.shell import Context, Shell, finding_json, shell, text_of, tool_keys, tool_links
+from app.web.shell import Context, Shell, shell, text_of, tool_keys, tool_links
 
 CARDS = 20
 """Cards of recent calls on a tool's page."""
@@ -418,7 +418,7 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
         else {"code": error.code, "message": error.message, "data": error.data, "kind": error.kind},
         "task_id": call.task_id,
         "asks": list(call.asks),
-        "findings": [finding_json(one) for one in call.findings],
+        "findings": [show.finding_json(one) for one in call.findings],
         "logs": [
             {"at": wire_time(one.at), "level": one.level, "logger": one.logger, "data": one.data} for one in call.logs
         ],

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from app.core.model import (
     HANDSHAKE_VERSIONS,
+    AnyTarget,
     DemoTarget,
     HttpTarget,
     Options,
@@ -19,7 +20,7 @@ from app.sessions import Identity, Session, SessionRegistry
 from app.store import Kept, secret_names, sounds_secret
 from app.web import render as show
 from app.web.mcpjson import Entry
-from app.web.shell import AnyTarget, Context, Shell, list_of, shell, target_json, transport_words
+from app.web.shell import Context, Shell, list_of, shell, target_json, transport_words
 
 
 @dataclass(slots=True, frozen=True)

@@ -6,10 +6,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from app.core.model import DemoTarget, HttpTarget, Options, StdioTarget, target_digest
+from app.core.model import AnyTarget, Options, target_digest
 from app.sessions import Identity
-
-AnyTarget = StdioTarget | DemoTarget | HttpTarget
 
 
 class Proposals:

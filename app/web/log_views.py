@@ -26,7 +26,7 @@ from app.sessions import Session
 from app.web import render as show
 from app.web.problems import invalid
 from app.web.render import Html
-from app.web.shell import Context, Shell, finding_json, jinja, json_bytes, log_rows, shell
+from app.web.shell import Context, Shell, jinja, json_bytes, log_rows, shell
 
 JSON_ROWS = 1_000
 JSON_RAW_BYTES = 4 * 1024 * 1024
@@ -229,7 +229,7 @@ def message_json(session: Session, message: Message) -> dict[str, Any]:
         "answers": message.answers,
         "latency_ms": message.latency_ms,
         "problem": message.problem,
-        "findings": [finding_json(one) for one in session.messages.findings(message.seq)],
+        "findings": [show.finding_json(one) for one in session.messages.findings(message.seq)],
     }
     if (exchange := session.messages.exchange(message.seq)) is not None:
         row["exchange"] = exchange_json(exchange)

@@ -340,6 +340,17 @@ def base64_bytes(data: Any) -> int | None:
 _GLYPH = {"request": "req", "response": "res", "error": "res", "notification": "not", "invalid": "not"}
 
 
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """A finding, by the names that scripts rely on (architecture.md §5)."""
+    return {
+        "id": finding.id,
+        "level": finding.level,
+        "text": finding.text,
+        "advice": finding.advice,
+        "message_seq": finding.message_seq,
+    }
+
+
 def _chip(findings: tuple[Finding, ...]) -> str:
     if not findings:
         return ""

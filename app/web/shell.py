@@ -18,8 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.core.model import (
+    AnyTarget,
     DemoTarget,
-    Finding,
     HttpTarget,
     Message,
     StdioTarget,
@@ -31,8 +31,6 @@ from app.web import render as show
 from app.web.ask_views import InboxView
 from app.web.problems import wants_json
 from app.web.render import Html
-
-AnyTarget = StdioTarget | DemoTarget | HttpTarget
 
 RAIL_TOOLS = 200
 
@@ -162,16 +160,6 @@ def target_json(target: AnyTarget | None) -> dict[str, Any] | None:
     if isinstance(target, HttpTarget):
         return {"transport": target.transport, "url": target.url, "headers": sorted(target.headers)}
     return {"transport": "demo"}
-
-
-def finding_json(finding: Finding) -> dict[str, Any]:
-    return {
-        "id": finding.id,
-        "level": finding.level,
-        "text": finding.text,
-        "advice": finding.advice,
-        "message_seq": finding.message_seq,
-    }
 
 
 # -------------------------------------------------------------------------------------------------- keys of the tools

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import HttpTarget, Options, StdioTarget, Target, wire_time
+from app.core.model import AnyTarget, HttpTarget, Options, StdioTarget, Target, wire_time
 from app.sessions import SessionRegistry
-from app.store import LEFT_OUT, AnyTarget, Kept, secret_names
+from app.store import LEFT_OUT, Kept, secret_names
 from app.web import bodies, mcpjson, views
 from app.web.answers import in_json, show
 from app.web.bodies import Body, FormErrors

@@ -59,7 +59,6 @@ from app.web.shell import (
     counts,
     figures,
     find_tool,
-    finding_json,
     fragment,
     jinja,
     json_bytes,
@@ -121,7 +120,6 @@ __all__ = [
     "counts",
     "figures",
     "find_tool",
-    "finding_json",
     "fragment",
     "home",
     "is_call_of",
@@ -353,7 +351,7 @@ def connection_view(session: Session) -> ConnectionView:
         deadline=wire_time(info.deadline_at) if info.deadline_at is not None and info.state == "connecting" else None,
         target_label=session.target.label if session.target is not None else "",
         has_target=session.target is not None,
-        findings=[*session.findings, *session.tools.findings][:20],
+        findings=session.tools.findings[:20],
         stopped_after=lasted,
     )
 
@@ -489,7 +487,7 @@ def tools(session: Session) -> Tools:
         tools=tools_view(session),
         json={
             "tools": listing.items,
-            "findings": [finding_json(one) for one in listing.findings],
+            "findings": [show.finding_json(one) for one in listing.findings],
             "state": listing.state,
             "keys": tool_keys(listing.items),
             "stopped": listing.stopped,
