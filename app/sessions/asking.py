@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from app.core import asks
-from app.core.asks import Answer, AnsweredBy, Ask, Deliver, Origin
+from app.core.asks import Answer, AnsweredBy, Ask, Deliver, Origin, RpcRefusal
 from app.core.inbox import Inbox
 from app.core.model import Call, Finding, Gone, Message, Refused
 
 if TYPE_CHECKING:
     from app.protocol.receiver_tasks import ReceiverTask, ReceiverTasks
     from app.protocol.rpc import Incoming
-    from app.sessions import Identity, Session
+    from app.sessions.identity import Identity
+    from app.sessions.session import Session
 
 _TASKS_KEPT = 1_000
 
@@ -109,6 +110,14 @@ class Asking:
                 ask.completed_elsewhere = True
                 self._session.changed("ask.changed", ask.id)
                 return
+        known = False
+        for call in self._session.calls.values():
+            for link in call.links:
+                if link.elicitation_id == elicitation_id and not link.completed:
+                    link.completed = known = True
+                    self._session.changed("call.changed", call.id)
+        if known:
+            return
         finding = Finding("R4-46", "note", "No open link has this elicitation id, or it was done before.", "Ignored.")
         self._session.finding(message.seq, finding)
 
@@ -207,6 +216,8 @@ class Asking:
         elif ask.kind in ("form", "url") and action in ("accept", "decline", "cancel"):
             answer, errors = asks.elicit_result(ask, action, said.get("content"), who, force=force)
         elif ask.kind == "sampling" and action == "respond":
+            if "request" in said:
+                self.edit(ask, said["request"])
             answer, errors = asks.sampling_result(ask, said.get("result"), who, force=force)
         elif ask.kind == "sampling" and action == "decline":
             answer, errors = asks.denial(who), {}
@@ -217,6 +228,22 @@ class Asking:
         if errors:
             raise Refused("The answer does not fit what was asked for.", errors)
         await self._send(ask, answer)
+
+    def edit(self, ask: Ask, request: Any) -> None:
+        """Change the request of a sampling before it is used; None is as it came (R3-02). The server hears nothing.
+
+        Refused for what is no sampling request, Gone when the ask is settled."""
+        if ask.kind != "sampling":
+            raise Refused(f"The request of a {ask.kind} cannot be edited.", {"/request": ["Only a sampling's can."]})
+        if request is not None:
+            if not isinstance(request, dict):
+                raise Refused("A request is an object.", {"/request": ["An object, with messages and maxTokens."]})
+            try:
+                asks.well_formed(request)
+            except RpcRefusal as fault:
+                raise Refused("This is no sampling request any more.", {"/request": [fault.message]}) from None
+        ask.edit(request)
+        self._session.changed("ask.changed", ask.id)
 
     async def _send(self, ask: Ask, answer: Answer) -> None:
         await self.inbox.answer(ask, answer)

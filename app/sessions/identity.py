@@ -1,0 +1,17 @@
+"""Who is asking: the one thing about a person that a session knows."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(slots=True, frozen=True)
+class Identity:
+    """Who is asking. Local mode has exactly one id; `kind` says how they came in."""
+
+    id: str
+    name: str
+    kind: Literal["person", "script"] = "person"
+
+
+PARLEY = Identity("parley", "Parley", "script")
+"""Ourselves: calls that nobody asked for by hand, like listing the tools."""

@@ -1,0 +1,166 @@
+"""All sessions of this process: opening, finding, closing, the idle ones reaped; consent and the memory of targets."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from app.core.model import AnyTarget, Options, Refused, StdioTarget, target_digest
+from app.sessions.identity import Identity
+from app.sessions.session import Session
+from app.settings import Limits, Settings
+from app.store import Store
+
+if TYPE_CHECKING:
+    from app.egress import Egress
+
+logger = logging.getLogger("parley.sessions")
+
+_REAP_SECONDS = 5.0
+
+
+class SessionRegistry:
+    """All sessions of this process. An async context manager: it owns the task group that everything runs in."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        wall: Callable[[], float] = time.time,
+        mono: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.settings, self.wall, self.mono = settings, wall, mono
+        self.group: anyio.abc.TaskGroup
+        self.closing = False
+        self._sessions: dict[str, Session] = {}
+        self._numbers = itertools.count(1)
+        self._loaded = anyio.Event()
+        self._consents: dict[str, set[str]] = {}
+        self.store = Store(settings.data_dir, wall)
+        self._stack = contextlib.AsyncExitStack()
+        self.egress: Egress
+        self.own_ports: set[int] = {settings.port} - {0}
+        """Where this Parley listens; it is never its own target (S22)."""
+
+    async def __aenter__(self) -> Self:
+        self.group = await self._stack.enter_async_context(anyio.create_task_group())
+        self.group.start_soon(self._load)
+        self.group.start_soon(self._reap)
+        self.group.start_soon(self.store.open)
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> bool | None:
+        with anyio.CancelScope(shield=True):
+            await self.close_all()
+            await self.store.close()
+            if self.ready:
+                await self.egress.aclose()
+        self.group.cancel_scope.cancel()
+        return await self._stack.__aexit__(exc_type, exc, tb)
+
+    # ---- the SDK
+
+    @property
+    def ready(self) -> bool:
+        """Whether the MCP SDK is loaded, so that connections can be made."""
+        return self._loaded.is_set()
+
+    async def until_ready(self) -> None:
+        """Wait for the SDK."""
+        await self._loaded.wait()
+
+    async def _load(self) -> None:
+        """Import the protocol layer in a thread: it takes longer than everything else together."""
+
+        def load() -> Egress:
+            import app.protocol.connection  # noqa: F401
+            from app.egress import Egress, Policy
+
+            # What is loaded now stays for ever: the collector need not walk it again, 100 ms at a time in a flood.
+            gc.collect()
+            gc.freeze()
+            return Egress(Policy(self.settings.mode, self.own_ports))
+
+        self.egress = await anyio.to_thread.run_sync(load)
+        self._loaded.set()
+
+    # ---- sessions
+
+    def open(self, identity: Identity) -> Session:
+        """A new session. Refused over a limit, or while shutting down."""
+        limits: Limits = self.settings.limits
+        if self.closing:
+            raise Refused("Parley is shutting down.")
+        if len(self.of(identity)) >= limits.sessions_per_identity:
+            raise Refused(
+                f"You have {limits.sessions_per_identity} sessions open, which is the limit. Close one first."
+            )
+        if len(self._sessions) >= limits.sessions:
+            raise Refused("This Parley has no room for another session. Try again later.")
+        session = Session(f"r0-{secrets.token_urlsafe(12)}", next(self._numbers), identity, self)
+        self._sessions[session.id] = session
+        return session
+
+    def find(self, identity: Identity, sid: str) -> Session | None:
+        """A session of this identity; somebody else's is as unknown as one that never was (S15)."""
+        session = self._sessions.get(sid)
+        return session if session is not None and session.owner == identity.id else None
+
+    def of(self, identity: Identity) -> list[Session]:
+        """The open sessions of an identity, oldest first."""
+        return [session for session in self._sessions.values() if session.owner == identity.id]
+
+    async def close(self, session: Session) -> None:
+        """End a session. It cannot be found from the first moment on."""
+        self._sessions.pop(session.id, None)
+        await session.close()
+
+    async def close_all(self) -> None:
+        """End every session, all at the same time."""
+        self.closing = True
+        async with anyio.create_task_group() as group:
+            for session in list(self._sessions.values()):
+                group.start_soon(self.close, session)
+
+    async def _reap(self) -> None:
+        """Close sessions that nobody has needed for the idle time."""
+        limits = self.settings.limits
+        while True:
+            await anyio.sleep(min(_REAP_SECONDS, limits.idle_seconds / 4))
+            for session in list(self._sessions.values()):
+                if session.idle_for() >= limits.idle_seconds:
+                    logger.info("session %s was idle and is closed", session.id)
+                    self.group.start_soon(self.close, session)
+
+    # ---- consent and memory
+
+    def consented(self, identity: Identity, target: AnyTarget) -> bool:
+        """Whether this identity has agreed to start exactly this process (R5-71)."""
+        return not isinstance(target, StdioTarget) or target_digest(target) in self._consents.get(identity.id, set())
+
+    def consent(self, identity: Identity, target: AnyTarget) -> None:
+        """Remember that it has."""
+        agreed = self._consents.setdefault(identity.id, set())
+        if len(agreed) < 1000:
+            agreed.add(target_digest(target))
+
+    def remember(self, identity: Identity, target: AnyTarget, options: Options | None = None) -> None:
+        """Keep a target among the recent ones; the disk follows when it can."""
+        self.group.start_soon(self.store.write, self.store.used(identity.id, target, options or Options()))
+
+    def recent(self, identity: Identity) -> list[AnyTarget]:
+        """The targets this identity used, newest first."""
+        return [kept.target for kept in self.store.of(identity.id)]

@@ -1,0 +1,450 @@
+"""One session: a workspace with its log and at most one live connection, from connecting to the end.
+
+A session survives reconnects and reloads; everything in it is bounded and ends with it: calls, connection, child
+process. It is the `Host` of its connection, and hands what arrives to the room it belongs to.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+from pydantic import ValidationError
+
+from app.core.events import EventKind, EventLog
+from app.core.inbox import Inbox
+from app.core.jsontext import Parsed
+from app.core.log import MessageLog, StderrLog
+from app.core.model import (
+    LIVE_OPTIONS,
+    AnyTarget,
+    Call,
+    ConnectionInfo,
+    Direction,
+    Exchange,
+    Finding,
+    Gone,
+    Listing,
+    Message,
+    Options,
+    Refused,
+    Root,
+    Side,
+    Step,
+    Trouble,
+)
+from app.sessions.asking import Asking
+from app.sessions.calling import Calling
+from app.sessions.identity import PARLEY, Identity
+from app.sessions.listing import Listings
+from app.settings import Limits
+
+if TYPE_CHECKING:
+    from app.protocol.connection import Agreed, Connection
+    from app.protocol.receiver_tasks import ReceiverTask, ReceiverTasks
+    from app.protocol.rpc import Incoming
+    from app.sessions.registry import SessionRegistry
+
+logger = logging.getLogger("parley.sessions")
+
+
+class Session:
+    """One inspection workspace of one identity. It is the `Host` of its connection."""
+
+    def __init__(
+        self,
+        sid: str,
+        number: int,
+        owner: Identity,
+        registry: SessionRegistry,
+    ) -> None:
+        self._registry = registry
+        self._limits = limits = registry.settings.limits
+        self.wall = self._wall = registry.wall
+        self.mono = self._mono = registry.mono
+        self.id, self.number, self.owner = sid, number, owner.id
+        self.created_at = self._wall()
+        self.events = EventLog(limits.events)
+        self.messages = MessageLog(limits, self.events, self._wall, self._mono)
+        self.stderr = StderrLog(limits, self.events, self._wall)
+        self.target: AnyTarget | None = None
+        self.options = Options()
+        self.roots: list[Root] = [Root(uri=uri) for uri in registry.settings.roots]
+        self.info = ConnectionInfo()
+        self.calling = Calling(self)
+        """What the people here ask of the server."""
+        self.listings = Listings(self)
+        """What the server says it has."""
+        self.asking = Asking(self, Inbox(limits.open_asks, limits.settled_asks, self.events, self._wall))
+        """What the server asks of the people here."""
+        self.closed = False
+        self._connection: Connection | None = None
+        self._connecting: anyio.CancelScope | None = None
+        self._ended = anyio.Event()
+        self._ended.set()
+        self._stderr_mark = 0
+        self._began = self._mono()
+        self._streams = 0
+        self._seen = self._mono()
+
+    # ---- who it is
+
+    @property
+    def label(self) -> str:
+        """The server's name when it is known, else the target, else that there is none yet."""
+        named = self.info.server_info
+        if isinstance(named, dict):
+            for key in ("title", "name"):
+                if isinstance(named.get(key), str) and named[key].strip():
+                    return str(named[key])
+        return self.target.label if self.target is not None else "New session"
+
+    @property
+    def limits(self) -> Limits:
+        """Every size that bounds this session."""
+        return self._limits
+
+    @property
+    def inbox(self) -> Inbox:
+        """The open asks, and the recent settled ones."""
+        return self.asking.inbox
+
+    @property
+    def open_asks(self) -> int:
+        """How many asks wait for an answer."""
+        return len(self.inbox.open)
+
+    @property
+    def connection(self) -> Connection | None:
+        """The live connection."""
+        return self._connection
+
+    @property
+    def calls(self) -> dict[str, Call]:
+        """The calls that are kept, oldest first."""
+        return self.calling.calls
+
+    @property
+    def running(self) -> list[Call]:
+        """The calls that are not settled."""
+        return self.calling.running
+
+    @property
+    def tools(self) -> Listing:
+        """The tools of the server."""
+        return self.listings["tools"]
+
+    # ---- idle clock
+
+    def touch(self) -> None:
+        """A request named this session."""
+        self._seen = self._mono()
+
+    def stream_opened(self) -> None:
+        """A tab watches."""
+        self._streams += 1
+        self.touch()
+
+    def stream_closed(self) -> None:
+        """A tab stopped watching."""
+        self._streams -= 1
+        self.touch()
+
+    def idle_for(self) -> float:
+        """Seconds since anything needed this session; 0 while something does (architecture.md §7)."""
+        oldest = self._wall() - self._limits.ask_seconds
+        if self._streams or self.running or any(ask.asked_at > oldest for ask in self.inbox.open):
+            self.touch()
+            return 0.0
+        return self._mono() - self._seen
+
+    # ---- connecting
+
+    def connect(self, target: AnyTarget, options: Options, *, by: Identity) -> None:
+        """Begin to connect and return at once; watch `info.state`. Refused by policy, Gone while connected."""
+        if self.closed:
+            raise Gone("This session is closed.")
+        if self.info.state in ("connecting", "ready"):
+            raise Gone("This session is connected already. Disconnect first, or open another session.")
+        self.target, self.options = target, options
+        self.listings.reset()
+        self.info = ConnectionInfo(
+            state="connecting",
+            number=self.info.number + 1,
+            began_at=self._wall(),
+            deadline_at=self._wall() + self._limits.handshake_seconds,
+        )
+        self._stderr_mark = self.stderr.count
+        self._registry.remember(by, target, options)
+        logger.info("session %s connects over %s, asked by a %s", self.id, target.transport, by.kind)
+        self.changed("connection.changed", "connection")
+        before, self._ended = self._ended, anyio.Event()
+        self._began = self._mono()
+        self._registry.group.start_soon(self._live, self.info, target, options, before, self._ended)
+
+    async def disconnect(self) -> None:
+        """Close the connection; returns when the child is gone. The session and its history stay."""
+        if self.info.state in ("connecting", "ready"):
+            self._end_of_connection("closed", None)
+        if self._connecting is not None:
+            self._connecting.cancel()
+        await self._ended.wait()
+
+    async def _live(
+        self, info: ConnectionInfo, target: AnyTarget, options: Options, before: anyio.Event, ended: anyio.Event
+    ) -> None:
+        """The one task that owns a connection, from opening to end. It begins when the one before is gone."""
+        with anyio.CancelScope(shield=True):
+            await before.wait()
+        try:
+            if self.info is not info or info.state != "connecting":
+                return
+            with anyio.CancelScope() as scope:
+                self._connecting = scope
+                await self._registry.until_ready()
+                from app.protocol.connection import Connection
+
+                connection = self._connection = Connection(target, options, self, self._limits, self._registry.egress)
+                try:
+                    trouble = await connection.run()
+                except Exception:
+                    logger.exception("the connection of session %s failed inside Parley", self.id)
+                    trouble = Trouble(
+                        "internal", "Parley itself failed on this connection.", "Connect again, and report it."
+                    )
+                self.lost(trouble)
+        finally:
+            self._connecting = None
+            self._connection = None
+            ended.set()
+
+    def lost(self, trouble: Trouble) -> None:
+        """The link has ended by itself; what is left of it is cleaned up after this.
+
+        A connection that was closed meanwhile has no say: the state may already be that of its successor."""
+        if self._connection is not None:
+            self._end_of_connection("lost", trouble)
+
+    def _end_of_connection(self, state: Literal["lost", "closed"], trouble: Trouble | None) -> None:
+        """Say that the connection is over, once; nothing stays running on it."""
+        if self.info.state not in ("connecting", "ready"):
+            return
+        if trouble is not None:
+            words = self.stderr.tail(self._limits.stderr_last_words, self._stderr_mark)
+            trouble = replace(trouble, last_words=trouble.last_words or words)
+            if self.info.state == "connecting":
+                self.step(trouble.message)
+        self.info.state, self.info.trouble = state, trouble
+        self.info.ended_at, self.info.deadline_at, self.info.pid = self._wall(), None, None
+        self._connection = None
+        self.asking.connection_ended(self.info.number, "" if trouble is None else trouble.message)
+        message = "The connection was closed." if trouble is None else f"The connection was lost: {trouble.message}"
+        self.calling.connection_ended(message)
+        self.listings.connection_ended()
+        self.changed("connection.changed", "connection")
+
+    # ---- what the connection tells us (its Host)
+
+    def frame(
+        self,
+        direction: Direction,
+        raw: bytes,
+        parsed: Parsed,
+        *,
+        quiet: bool = False,
+        size: int | None = None,
+        exchange: Exchange | None = None,
+    ) -> Message:
+        """Keep one frame."""
+        return self.messages.record(direction, raw, parsed, quiet=quiet, size=size, exchange=exchange)
+
+    def exchanged(self, seq: int, exchange: Exchange) -> None:
+        """A frame that we sent left with this HTTP exchange."""
+        self.messages.exchanged(seq, exchange)
+
+    def stream_changed(self, words: str) -> None:
+        """What became of the stream on which an HTTP server speaks unasked."""
+        self.info.stream = words
+        self.changed("connection.changed", "connection")
+
+    def finding(self, seq: int, finding: Finding) -> None:
+        """Keep one remark beside a frame, and beside the call whose reply it is."""
+        self.messages.remark(seq, finding)
+
+    def stderr_line(self, line: bytes) -> None:
+        """Keep one line of the server's stderr."""
+        self.stderr.write(line)
+
+    def step(
+        self,
+        text: str,
+        *,
+        side: Side = "parley",
+        seq: int | None = None,
+        code: str | None = None,
+    ) -> None:
+        """Say one step of how the connection came about."""
+        if len(self.info.steps) < 50:
+            self.info.steps.append(Step((self._mono() - self._began) * 1000, text, side, seq, code))
+        self.changed("connection.changed", "connection")
+
+    def opened(self, transport: str, pid: int | None) -> None:
+        """The link is open; the handshake begins."""
+        self.info.transport, self.info.pid = transport, pid
+        self.info.deadline_at = self._wall() + self._limits.handshake_seconds
+        label = "" if self.target is None else self.target.label
+        self.step(f"Started {label}" if pid is not None else f"Dialled {label}")
+
+    def ready(self, agreed: Agreed) -> None:
+        """The handshake is over: the connection can be used."""
+        info, now = self.info, self._wall()
+        if info.state != "connecting":
+            return
+        info.state, info.era, info.protocol_version = "ready", "legacy", agreed.version
+        info.server_info, info.server_capabilities = agreed.server_info, agreed.server_capabilities
+        info.client_capabilities, info.instructions = agreed.client_capabilities, agreed.instructions
+        info.ready_at, info.deadline_at = now, None
+        info.connect_ms = (self._mono() - self._began) * 1000
+        self.step("Ready")
+        self.listings.connected()
+        if self.options.log_level is not None and info.offers("logging"):
+            self.start_call("logging/setLevel", {"level": self.options.log_level}, quiet=True, by=PARLEY)
+
+    def notified(self, method: str, params: dict[str, Any], message: Message) -> None:
+        """A notification arrived: log lines go to the call that runs, list changes to the listing."""
+        if method == "notifications/message":
+            self.calling.logged(params, message.size)
+        elif method == "notifications/elicitation/complete":
+            self.asking.completed_elsewhere(params.get("elicitationId"), message)
+        else:
+            self.listings.notified(method)
+
+    async def asked(self, request: Incoming) -> None:
+        """The server asks a person; returns when they have answered."""
+        await self.asking.asked(request)
+
+    async def roots_asked(self, request: Incoming) -> dict[str, Any] | None:
+        """The server asks for our roots."""
+        return await self.asking.roots_asked(request)
+
+    def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
+        """The server asks a person by a task, and polls."""
+        self.asking.task_asked(request, task)
+
+    def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
+        """A store for the receiver tasks of this connection."""
+        return self.asking.store(notify)
+
+    # ---- calls
+
+    def start_call(
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        *,
+        timeout_ms: int | None = None,
+        notification: bool = False,
+        quiet: bool = False,
+        as_task: bool = False,
+        ttl: int | None = None,
+        by: Identity,
+    ) -> Call:
+        """Begin a call and return it at once. Gone when there is no connection."""
+        return self.calling.start(
+            method,
+            params,
+            timeout_ms=timeout_ms,
+            notification=notification,
+            quiet=quiet,
+            as_task=as_task,
+            ttl=ttl,
+            by=by,
+        )
+
+    def cancel_call(self, cid: str, reason: str = "cancelled by the person") -> Call:
+        """Stop waiting for a call, and tell the server so. KeyError when unknown, Gone when settled."""
+        return self.calling.cancel(cid, reason)
+
+    def call_waits(self, call: Call, waits: bool) -> None:
+        """A call waits for a person, or goes on."""
+        self.calling.waits(call, waits)
+
+    async def result(self, call: Call) -> Any:
+        """The result of a settled call as JSON; None when there is none, or it is no longer kept."""
+        return await self.calling.result(call)
+
+    async def refresh_tools(self) -> None:
+        """Ask the server for its tools again, and wait for the answer."""
+        await self.listings.refresh("tools")
+
+    # ---- roots and options
+
+    async def set_roots(self, roots: list[Root]) -> None:
+        """Replace the list, and tell a server that was promised to hear of it (R5-20)."""
+        if len(roots) > self._limits.roots:
+            raise Refused(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
+        self.roots = list(roots)
+        self.changed("roots.changed", "roots")
+        if self._connection is not None and self.info.state == "ready" and self.options.roots:
+            await self._connection.notify("notifications/roots/list_changed", None)
+
+    async def change_options(self, changes: dict[str, Any]) -> None:
+        """Change what the handshake did not say; Refused, with the fields, for what it did say."""
+        live = self.info.state in ("connecting", "ready")
+        fixed = {key for key in changes if live and key in Options.model_fields and key not in LIVE_OPTIONS}
+        if fixed:
+            raise Refused(
+                "These options were said in the handshake. Reconnect to change them.",
+                {f"/{key}": ["Fixed while connected."] for key in sorted(fixed)},
+            )
+        try:
+            self.options = Options.model_validate({**self.options.model_dump(), **changes})
+        except ValidationError as fault:
+            fields: dict[str, list[str]] = {}
+            for error in fault.errors(include_url=False, include_input=False):
+                fields.setdefault("/" + "/".join(str(part) for part in error["loc"]), []).append(error["msg"])
+            raise Refused("These options cannot be used.", fields) from None
+        if self._connection is not None:
+            self._connection.options = self.options
+        self.changed("options.changed", "options")
+        level = changes.get("log_level")
+        if level is not None and self.info.state == "ready" and self.info.offers("logging"):
+            self.start_call("logging/setLevel", {"level": level}, quiet=True, by=PARLEY)
+
+    # ---- waiting
+
+    async def wait_connection(self, seconds: float) -> None:
+        """Return when the connection is no longer connecting, or the time is over."""
+        await self.until(lambda: self.info.state != "connecting", seconds, "connection")
+
+    async def wait_call(self, call: Call, seconds: float) -> None:
+        """Return when the call is settled or waits for an answer, or the time is over."""
+        await self.until(lambda: call.state != "running", seconds, call.id)
+
+    async def until(self, true: Callable[[], bool], seconds: float | None, subject: str | None = None) -> None:
+        """Look whenever anything changed, or only when the subject did that decides it."""
+        with anyio.move_on_after(seconds):
+            while not true():
+                if subject is None:
+                    await self.events.wait(self.events.seq)
+                else:
+                    await self.events.next_of(subject)
+
+    # ---- end
+
+    async def close(self) -> None:
+        """End the connection and forget nothing that a reader still holds; afterwards nobody finds it."""
+        self.closed = True
+        await self.disconnect()
+        self.changed("session.closed", "session")
+
+    def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
+        """Run something in the registry's task group."""
+        self._registry.group.start_soon(function, *arguments)
+
+    def changed(self, kind: EventKind, subject: str) -> None:
+        """Tell everybody who watches that something changed."""
+        self.events.append(kind, subject, self._wall())
