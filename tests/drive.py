@@ -18,7 +18,7 @@ from app.sessions import Identity, Session
 
 ROOT = Path(__file__).parents[1]
 SERVERS = ROOT / "tests" / "servers"
-HANG = 30.0
+HANG = 60.0
 """Seconds after which a wait has failed. A guard, about ten times what anything here should take on a busy machine."""
 ME = Identity("local", "you")
 

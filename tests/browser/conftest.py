@@ -22,7 +22,7 @@ FAILURES = Path(__file__).parent / "failures"
 _REPORT = """document.addEventListener('securitypolicyviolation',
     event => console.error('CSP ' + event.violatedDirective + ' ' + event.blockedURI));"""
 
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=40_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

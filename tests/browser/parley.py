@@ -72,7 +72,7 @@ class Parley:
         data = json.dumps(body).encode() if verb == "POST" else None
         headers = {"authorization": f"Bearer {TOKEN}", "accept": "application/json", "content-type": "application/json"}
         request = urllib.request.Request(self.origin + path, data=data, method=verb, headers=headers)
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read())
 
     def close_sessions(self) -> None:
@@ -86,7 +86,7 @@ class Parley:
     def stop(self) -> None:
         self.process.terminate()
         try:
-            self.process.wait(10)
+            self.process.wait(50)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(5)

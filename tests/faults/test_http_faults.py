@@ -118,7 +118,7 @@ async def test_f08_an_answer_of_50_mb_is_refused_and_the_connection_goes_on(sess
         took = anyio.current_time() - began
         print(f"\n  50 MiB as {shape}: refused after {took:.3f} s")
         assert error_of(refused)[1] == "The answer is larger than 8 MiB, so it was not read. Ask for less at a time."
-        assert took < 10
+        assert took < 30
         shown = inbound(session)[-1]
         assert 8 * MIB < shown.size < 9 * MIB and shown.kind == "invalid"
         kept = session.messages.raw(shown.seq) or b""

@@ -26,8 +26,8 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "app.demo.server"]
-START_SECONDS = 30  # generous: a loaded machine imports the SDK slowly
-SOON_SECONDS = 10
+START_SECONDS = 60  # generous: a loaded machine imports the SDK slowly
+SOON_SECONDS = 30
 TERMINAL = {"completed", "failed", "cancelled"}
 RELATED = "io.modelcontextprotocol/related-task"
 EVERYTHING: dict[str, Any] = {

@@ -75,7 +75,7 @@ def test_a_bomb_is_found_out_quickly_and_not_set_off(schema: dict[str, Any], val
     assert work is None or work > AFFORDABLE
     for finding in checks.structured_output(schema, {"structuredContent": value}):
         assert finding.level == "note"
-    assert time.perf_counter() - began < 5, "ten times what a busy machine needs"
+    assert time.perf_counter() - began < 30, "a hang guard"
 
 
 @pytest.mark.requirement("S38")

@@ -70,7 +70,7 @@ def test_the_installed_wheel_starts_serves_and_ends(installed, tmp_path):
     with process:
         try:
             launch = launch_url(process)
-            with httpx2.Client(base_url=launch.join("/"), timeout=10, trust_env=False) as client:
+            with httpx2.Client(base_url=launch.join("/"), timeout=60, trust_env=False) as client:
                 assert client.get("/healthz").status_code == 200
                 stylesheet = client.get("/static/app.css")
                 assert stylesheet.status_code == 200
@@ -79,7 +79,7 @@ def test_the_installed_wheel_starts_serves_and_ends(installed, tmp_path):
                 assert page.status_code == 200
                 assert page.headers["content-type"].startswith("text/html")
             process.send_signal(signal.SIGTERM)
-            rest, _ = process.communicate(timeout=5)
+            rest, _ = process.communicate(timeout=50)
         finally:
             process.kill()
     assert "Traceback" not in rest

@@ -110,7 +110,7 @@ class Visitor:
                 if not message.get("more_body", False):
                     over.set()
 
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await self.app(scope, receive, take)
         return answer
 
