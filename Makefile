@@ -6,6 +6,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 UV     := $(VENV)/bin/uv
 MCP1   := .venv-mcp1
+FASTMCP := .venv-fastmcp
 NODE   := tests/servers/node
 PYTEST_ARGS ?=
 
@@ -55,7 +56,7 @@ screenshots: setup
 
 # --- what the commands need; a stamp is older than its list when the list has changed ------------------------------
 
-setup: $(VENV)/.dev $(VENV)/.mcp1 $(VENV)/.npm chromium
+setup: $(VENV)/.dev $(VENV)/.mcp1 $(VENV)/.fastmcp $(VENV)/.npm chromium
 
 $(VENV)/.bootstrap: .lock/build.txt
 	@command -v $(PYTHON) >/dev/null || { \
@@ -86,6 +87,13 @@ $(VENV)/.mcp1: .lock/peer-mcp1.txt $(VENV)/.bootstrap
 	@$(call install,$(MCP1)/bin/python,.lock/peer-mcp1.txt)
 	@touch $@
 
+$(VENV)/.fastmcp: .lock/peer-fastmcp.txt $(VENV)/.bootstrap
+	@echo "Installing the peer on FastMCP into $(FASTMCP)"
+	@rm -rf $(FASTMCP)
+	@$(PY) -m venv --without-pip $(FASTMCP)
+	@$(call install,$(FASTMCP)/bin/python,.lock/peer-fastmcp.txt)
+	@touch $@
+
 $(VENV)/.npm: $(NODE)/package.json $(NODE)/package-lock.json $(NODE)/.npmrc $(VENV)/.dev
 	@echo "Installing the peers from npm"
 	@$(PY) -m tests.peers npm ci --no-progress --loglevel=error
@@ -102,8 +110,9 @@ lock: $(VENV)/.dev
 	$(compile) pyproject.toml --group dev --constraints .lock/runtime.txt --constraints .lock/build.txt \
 		--output-file .lock/dev.txt
 	$(compile) --group peer-mcp1 --output-file .lock/peer-mcp1.txt
+	$(compile) --group peer-fastmcp --output-file .lock/peer-fastmcp.txt
 	$(PY) -m tests.peers npm install --package-lock-only --no-progress --loglevel=error
 
 clean:
-	rm -rf $(VENV) $(MCP1) $(NODE)/node_modules dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(NODE)/node_modules dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -49,6 +49,11 @@ def mcp1_python() -> str:
     return str(_there(ROOT / ".venv-mcp1" / "bin" / "python"))
 
 
+def fastmcp_python() -> str:
+    """The Python of the virtual environment that holds FastMCP with its extension tasks."""
+    return str(_there(ROOT / ".venv-fastmcp" / "bin" / "python"))
+
+
 def axe_script() -> Path:
     """axe-core, the accessibility checker, as one file to load into a page."""
     return _there(NODE_MODULES / "axe-core" / "axe.min.js")
