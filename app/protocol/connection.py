@@ -5,25 +5,32 @@ from the wire up: a link (transports.py), JSON-RPC over it (rpc.py), the SDK's `
 what an era wants on each request. Results pass the session raw: what does not conform is shown, and judged here by
 the SDK's own tables as a finding. Knows the session it serves only as a `Host`.
 
-The era of 2026-07-28 (`server/discover`, no handshake) has its place in `_handshake`.
+Two eras. Revisions up to 2025-11-25 shake hands with `initialize`; 2026-07-28 has no handshake: `server/discover` says
+what the server is, and each request carries the rest (modern.py). `auto` finds out which one a server speaks, and
+says step by step how.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import anyio
 import anyio.to_thread
 import mcp_types as t
 from mcp.client.session import ClientSession
 from mcp_types import methods
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from mcp_types.version import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    LATEST_HANDSHAKE_VERSION,
+    LATEST_MODERN_VERSION,
+    MODERN_PROTOCOL_VERSIONS,
+)
 from pydantic import ValidationError
 
 from app import __version__
-from app.core import checks
+from app.core import checks, modern
 from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcRefusal, admit
 from app.core.jsontext import THREAD_ABOVE
 from app.core.model import (
@@ -36,7 +43,18 @@ from app.core.model import (
     Trouble,
 )
 from app.egress import Egress
-from app.protocol.link import Link, LinkError, LinkHost
+from app.protocol.link import Link, LinkError, LinkHost, RequestLost
+from app.protocol.modern import (
+    Envelope,
+    FallBack,
+    ParamHeaders,
+    TryVersion,
+    sift_tools,
+    verdict_on_error,
+    verdict_on_trouble,
+    verdict_on_versions,
+)
+from app.protocol.patience import OutOfTime, Patience
 from app.protocol.receiver_tasks import AWAITING, TASK_METHODS, ReceiverTask, ReceiverTasks
 from app.protocol.rpc import Answered, Incoming, Outgoing, RawReply, Recorder, Reply, Rpc, outgoing
 from app.protocol.transports import open_link
@@ -103,55 +121,7 @@ class Agreed:
     server_capabilities: Any
     client_capabilities: dict[str, Any]
     instructions: str | None
-
-
-class Patience:
-    """The time limit of one call (R5-05): renewed by progress, never beyond the whole, still while a person thinks."""
-
-    def __init__(self, seconds: float, *, renewed_by_progress: bool = True, at_most: float) -> None:
-        self.seconds, self.renewed_by_progress, self._at_most = seconds, renewed_by_progress, at_most
-        self._scope: anyio.CancelScope | None = None
-        self._began = 0.0
-        self._left: float | None = None
-        self._paused = 0.0
-
-    def begin(self, scope: anyio.CancelScope) -> None:
-        """The request leaves."""
-        self._scope, self._began = scope, anyio.current_time()
-        self._arm(self.seconds)
-
-    def renew(self) -> None:
-        """Progress came."""
-        if self._left is not None:
-            self._left = self.seconds
-        else:
-            self._arm(self.seconds)
-
-    def pause(self) -> None:
-        """A person is asked."""
-        if self._scope is not None and self._left is None:
-            self._paused = anyio.current_time()
-            self._left = max(0.0, self._scope.deadline - self._paused)
-            self._scope.deadline = float("inf")
-
-    def resume(self) -> None:
-        """The person has answered; the time of thinking does not count."""
-        if self._left is not None:
-            self._began += anyio.current_time() - self._paused
-            left, self._left = self._left, None
-            self._arm(left)
-
-    def left(self) -> float:
-        """Seconds until the limit strikes."""
-        return self.seconds if self._scope is None else max(0.0, self._scope.deadline - anyio.current_time())
-
-    def _arm(self, seconds: float) -> None:
-        if self._scope is not None:
-            self._scope.deadline = min(anyio.current_time() + seconds, self._began + self._at_most)
-
-
-class OutOfTime(Exception):
-    """A call took longer than its limit; ours, never the server's word (R6-09)."""
+    era: Literal["legacy", "modern"] = "legacy"
 
 
 class AnyRequest(t.Request[dict[str, Any] | None, str]):
@@ -164,8 +134,9 @@ class AnyRequest(t.Request[dict[str, Any] | None, str]):
 def client_capabilities(options: Options, version: str) -> dict[str, Any]:
     """What we offer a server: what the options say, as far as the revision has it."""
     offered: dict[str, Any] = {}
+    stateless = modern.is_modern(version)
     if options.roots:
-        offered["roots"] = {"listChanged": True}
+        offered["roots"] = {} if stateless else {"listChanged": True}
     if options.sampling:
         offered["sampling"] = {}
         if version >= "2025-11-25":
@@ -179,7 +150,7 @@ def client_capabilities(options: Options, version: str) -> dict[str, Any]:
             offered["elicitation"] = modes
     elif version >= "2025-06-18" and options.elicitation_form:
         offered["elicitation"] = {}
-    if options.receiver_tasks and version >= "2025-11-25":
+    if options.receiver_tasks and version >= "2025-11-25" and not stateless:
         requests: dict[str, Any] = {}
         if "sampling" in offered:
             requests["sampling"] = {"createMessage": {}}
@@ -187,17 +158,33 @@ def client_capabilities(options: Options, version: str) -> dict[str, Any]:
             requests["elicitation"] = {"create": {}}
         if requests:
             offered["tasks"] = {"list": {}, "cancel": {}, "requests": requests}
-    if options.extensions:
-        offered["extensions"] = options.extensions
+    wanted = {modern.TASKS: {}, **options.extensions} if stateless else options.extensions
+    extensions = {name: value for name, value in wanted.items() if value is not None}
+    if extensions:
+        offered["extensions"] = extensions
     return offered
 
 
 class Connection:
     """One link, from opening to end. `run` lives as long as it does."""
 
-    def __init__(self, target: AnyTarget, options: Options, host: Host, limits: Limits, egress: Egress) -> None:
+    def __init__(
+        self,
+        target: AnyTarget,
+        options: Options,
+        host: Host,
+        limits: Limits,
+        egress: Egress,
+        *,
+        known_legacy: bool = False,
+    ) -> None:
         self._target, self._host, self._limits, self._egress = target, host, limits, egress
         self.options = options
+        self._known_legacy = known_legacy
+        """This target was found to be of the older era a short while ago."""
+        self._transport = target.transport
+        self._envelope: Envelope | None = None
+        self._tool_headers: dict[str, ParamHeaders] = {}
         self._link: Link
         self._rpc: Rpc | None = None
         self._session: ClientSession | None = None
@@ -223,6 +210,7 @@ class Connection:
 
     async def _attempt(self, target: AnyTarget) -> Trouble:
         info = t.Implementation(name="parley", version=__version__)
+        self._transport = target.transport
         try:
             async with open_link(target, self._limits, self._egress, self._host) as link:
                 self._host.opened(target.transport, link.pid)
@@ -241,27 +229,160 @@ class Connection:
         except LinkError as fault:
             return fault.trouble
 
+    # ---- which era
+
     async def _handshake(self) -> Trouble | None:
-        if self.options.era == "modern":
+        """Reach the server in the era that the options name, or in the one it speaks (R6-10)."""
+        era = self.options.era
+        if self._transport == "sse" and era == "modern":
             return Trouble(
                 "era",
-                "Parley does not speak 2026-07-28 yet.",
-                "Choose another era in the options: this release speaks 2024-11-05 to 2025-11-25.",
+                f"{modern.VERSION} has no HTTP with SSE.",
+                "Choose streamable HTTP for this target, or another era in the options.",
             )
+        if era == "auto" and self._transport == "demo":
+            self._host.step("The demo speaks both eras, and begins with the older one, where it has more to show.")
+        elif era == "auto" and self._transport != "sse" and self.options.protocol_version is None:
+            return await self._detect()
+        elif era == "modern":
+            found = await self._discover(self._limits.handshake_seconds)
+            if not isinstance(found, FallBack):
+                return found
+            return Trouble(
+                "era",
+                f"The server does not speak {modern.VERSION}: {found.why}.",
+                "Choose the era auto or legacy in the options, then connect again.",
+            )
+        return await self._shake_hands()
+
+    async def _detect(self) -> Trouble | None:
+        """Probe with `server/discover`; whatever does not show a server of that era means `initialize`."""
+        if self._known_legacy:
+            self._host.step("This target spoke the older era a short while ago, so it is not probed again.")
+        else:
+            found = await self._discover(self._limits.probe_seconds)
+            if not isinstance(found, FallBack):
+                return found
+            self._host.step(f"Fell back to the older era: {found.why}.")
+        trouble = await self._shake_hands()
+        if trouble is not None and trouble.kind == "handshake-modern":
+            # The probe reached a slow server, which now speaks that era alone; or it was updated meanwhile.
+            self._host.step(f"It speaks {modern.VERSION} after all, so it is asked again.")
+            again = await self._discover(self._limits.handshake_seconds)
+            return trouble if isinstance(again, FallBack) else again
+        return trouble
+
+    async def _shake_hands(self) -> Trouble | None:
+        self._rpc_now().stateless = False
         with anyio.move_on_after(self._limits.handshake_seconds):
             try:
                 return await self._initialize()
             except LinkError as fault:
-                if fault.trouble.kind == "lost":
-                    # Writing to a child that ended can fail before reading has found out why it did.
-                    with anyio.move_on_after(_COURTESY_SECONDS):
-                        await self._rpc_now().closed.wait()
-                return fault.trouble
+                return await self._why(fault)
         return Trouble(
             "timeout",
             f"The server did not answer `initialize` within {self._limits.handshake_seconds:g} s.",
             "Check that the command starts an MCP server on stdio, and that it does not wait for something else.",
         )
+
+    async def _why(self, fault: LinkError) -> Trouble:
+        if fault.trouble.kind == "lost":
+            # Writing to a child that ended can fail before reading has found out why it did.
+            with anyio.move_on_after(_COURTESY_SECONDS):
+                await self._rpc_now().closed.wait()
+        return fault.trouble
+
+    # ---- 2026-07-28: discovery
+
+    async def _discover(self, seconds: float, version: str = LATEST_MODERN_VERSION) -> Trouble | FallBack | None:
+        """Ask what the server is. None once the connection is ready."""
+        rpc = self._rpc_now()
+        rpc.stateless = True
+        offered = client_capabilities(self.options, version)
+        envelope = Envelope(version, offered, CLIENT_INFO)
+        params = envelope.stamp(self._with_meta(None), None)
+
+        def sent(_: RpcId, seq: int) -> None:
+            self._host.step(version, side="us", seq=seq, code="server/discover")
+
+        reply: Reply | None = None
+        with anyio.move_on_after(seconds):
+            wanted = Outgoing(on_sent=sent, fate=lambda: "given up")
+            wanted.headers = envelope.headers("server/discover", params, {})
+            try:
+                reply = await rpc.request("server/discover", params, wanted)
+            except RequestLost as fault:
+                self._host.step(fault.message, side="them")
+                return verdict_on_trouble(fault.trouble)
+            except LinkError as fault:
+                return await self._why(fault)
+        if reply is None:
+            return FallBack(f"no answer within {seconds:g} s")
+        if reply.is_error:
+            return await self._discovery_refused(reply, version, seconds)
+        return await self._discovered(reply, envelope)
+
+    async def _discovery_refused(self, reply: Reply, version: str, seconds: float) -> Trouble | FallBack | None:
+        error = reply.value["error"]
+        said = error.get("message") if isinstance(error, dict) else error
+        self._host.step(f"{said}"[:300], side="them", seq=reply.seq, code=str(modern.error_code(error)))
+        verdict = verdict_on_error(error, version)
+        if isinstance(verdict, TryVersion):
+            return await self._discover(seconds, verdict.version)
+        return verdict
+
+    async def _discovered(self, reply: Reply, envelope: Envelope) -> Trouble | FallBack | None:
+        result = reply.value.get("result")
+        fields = result if isinstance(result, dict) else {}
+        for finding in await self.judge("server/discover", envelope.version, result, len(reply.raw)):
+            self._host.finding(reply.seq, finding)
+        listed = fields.get("supportedVersions")
+        if not isinstance(listed, list):
+            self._host.step("no supported versions", side="them", seq=reply.seq)
+            return FallBack("its answer to `server/discover` names no revisions")
+        supported = [each for each in listed if isinstance(each, str)]
+        meta = fields.get("_meta")
+        name = meta.get(modern.META_SERVER) if isinstance(meta, dict) else None
+        self._host.step(f"{', '.join(supported)[:200]} supported, {_named(name)}", side="them", seq=reply.seq)
+        if envelope.version not in supported:
+            verdict = verdict_on_versions(supported, None)
+            if not isinstance(verdict, TryVersion):
+                return verdict
+            envelope.version = verdict.version
+        self._envelope, self.offered = envelope, envelope.capabilities
+        self._version = self._rpc_now().version = envelope.version
+        self._link.agreed(envelope.version)
+        instructions = fields.get("instructions")
+        self._host.ready(
+            Agreed(
+                version=envelope.version,
+                server_info=name,
+                server_capabilities=fields.get("capabilities"),
+                client_capabilities=envelope.capabilities,
+                instructions=instructions if isinstance(instructions, str) else None,
+                era="modern",
+            )
+        )
+        return None
+
+    def learn_tools(self, tools: list[Any]) -> tuple[list[Any], list[tuple[Any, Finding]]]:
+        """The tools to offer, and those that 2026-07-28 rejects; calls carry the headers that the rest ask for."""
+        if self._envelope is None:
+            return tools, []
+        kept, rejected, self._tool_headers = sift_tools(tools)
+        return kept, rejected
+
+    @property
+    def modern(self) -> bool:
+        """Whether this connection speaks 2026-07-28."""
+        return self._envelope is not None
+
+    @property
+    def over_http(self) -> bool:
+        """Whether requests have headers."""
+        return self._transport in ("http", "sse")
+
+    # ---- up to 2025-11-25: handshake
 
     async def _initialize(self) -> Trouble | None:
         asked = self.options.protocol_version or LATEST_HANDSHAKE_VERSION
@@ -277,8 +398,9 @@ class Connection:
             error = reply.value["error"]
             code, said = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
             self._host.step(f"{said}", side="them", seq=reply.seq, code=str(code))
+            supported = modern.supported_versions(error) if code == modern.UNSUPPORTED_VERSION else None
             return Trouble(
-                "handshake",
+                "handshake-modern" if set(supported or ()) & set(MODERN_PROTOCOL_VERSIONS) else "handshake",
                 f"The server refused to initialize: {code} {said}.",
                 "If it names another revision, choose that one in the options.",
             )
@@ -362,19 +484,30 @@ class Connection:
             try:
                 return await self._request(method, self._with_meta(params), opts)
             except anyio.get_cancelled_exc_class():
-                if sent and method != "initialize":
+                if sent and method != "initialize" and opts.tells:
                     reason = "the time limit is over" if scope.cancel_called else "cancelled by the person"
-                    with anyio.move_on_after(_COURTESY_SECONDS, shield=True):
-                        await self._rpc_now().cancel(sent[0], reason)
+                    if not (self.modern and self.over_http):  # there, the closed stream says it (R6-50)
+                        with anyio.move_on_after(_COURTESY_SECONDS, shield=True):
+                            await self._rpc_now().cancel(sent[0], reason)
                 raise
         raise OutOfTime
+
+    def end_progress(self, rpc_id: RpcId) -> None:
+        """What a request began, a task, is over: later progress of it is a fault (R2-32)."""
+        if self._rpc is not None:
+            self._rpc.end_progress(rpc_id)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Send a notification."""
         await self._rpc_now().notify(method, params)
 
     async def _request(self, method: str, params: dict[str, Any] | None, opts: Outgoing) -> Reply:
-        """Through the SDK's session, which stamps the request, and past its validation of the result."""
+        """Through the SDK's session, which stamps the request, and past its validation of the result. In 2026-07-28 we
+        stamp it ourselves: the options decide what we declare, and the person may break it on purpose."""
+        if self._envelope is not None:
+            stamped = self._envelope.stamp(params, self.options.log_level)
+            opts.headers = self._envelope.headers(method, stamped, self._tool_headers)
+            return await self._rpc_now().request(method, stamped, opts)
         session = self._session_now()
         token = outgoing.set(opts)
         try:
@@ -483,6 +616,8 @@ class Connection:
         """What the specification's own types say of a result, as findings. Large ones are judged in a thread."""
         if version is None or not isinstance(result, dict):
             return []
+        if modern.is_modern(version):
+            result = {"resultType": "complete", **result}  # absent means complete (R6-04)
         if size <= THREAD_ABOVE:
             complaints = _complaints(method, version, result)
         else:
@@ -513,4 +648,4 @@ def _complaints(method: str, version: str, result: dict[str, Any]) -> list[str]:
 def _named(server_info: Any) -> str:
     if not isinstance(server_info, dict):
         return "no server info"
-    return f"{server_info.get('name')} {server_info.get('version')}"
+    return f"{server_info.get('name')} {server_info.get('version')}".strip()

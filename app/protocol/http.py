@@ -300,6 +300,7 @@ class _HttpLink:
         self._put, self._take = anyio.create_memory_object_stream[Inbound](_QUEUE)
         self._group: anyio.abc.TaskGroup | None = None
         self._waiting: dict[RpcId, anyio.CancelScope] = {}
+        self._stateless: set[RpcId] = set()
         self._trouble: Trouble | None = None
         self._version: str | None = None
         self.pid: int | None = None
@@ -332,10 +333,16 @@ class _HttpLink:
         """From now on every request carries the revision (R5-46)."""
         self._version = version
 
-    def settled(self, rpc_id: RpcId) -> None:
-        """The stream that waits for this reply may end."""
+    def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
+        """The stream that waits for this reply may end. In 2026-07-28 closing it is how one cancels (R6-50)."""
         scope = self._waiting.pop(rpc_id, None)
-        if scope is not None:
+        stateless = rpc_id in self._stateless
+        self._stateless.discard(rpc_id)
+        if scope is None:
+            return
+        if stateless and not answered:
+            scope.cancel()
+        else:
             scope.deadline = anyio.current_time() + _LINGER_SECONDS
 
     async def ended(self) -> Trouble:
@@ -363,7 +370,7 @@ class _HttpLink:
 
     def _headers(self, accept: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
         headers = [("accept", accept), *more]
-        if self._version is not None:
+        if self._version is not None and not any(name == "mcp-protocol-version" for name, _ in more):
             headers.append(("mcp-protocol-version", self._version))
         return headers + list(self._target.headers.items())
 
@@ -434,6 +441,8 @@ class StreamableLink(_HttpLink):
         scope = anyio.CancelScope()
         if about.kind == "request":
             self._waiting[about.rpc_id] = scope
+            if about.stateless:
+                self._stateless.add(about.rpc_id)
         self._group.start_soon(self._post, raw, about, scope)
 
     async def _post(self, raw: bytes, about: Outbound, scope: anyio.CancelScope) -> None:
@@ -446,7 +455,8 @@ class StreamableLink(_HttpLink):
 
     async def _posted(self, raw: bytes, about: Outbound) -> _Resume | None:
         url, is_request = self._target.url, about.kind == "request"
-        headers = self._headers("application/json, text/event-stream", ("content-type", "application/json"))
+        content = ("content-type", "application/json")
+        headers = self._headers("application/json, text/event-stream", content, *about.headers)
         exchange = self._exchange("POST", url, headers, about.seq)
         try:
             async with self._egress.request(
@@ -554,7 +564,7 @@ class StreamableLink(_HttpLink):
             cut = fault
         if await self._is_settled(about.rpc_id):
             return None
-        if last_id is not None:
+        if last_id is not None and not about.stateless:
             return _Resume(last_id, retry)
         await self._failed(about, exchange, _ENDED_EARLY if cut is None else egress_trouble(cut, self._target.url))
         return None

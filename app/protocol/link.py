@@ -110,6 +110,10 @@ class Outbound:
     method: str | None = None
     delivery: Delivery | None = None
     """Where to say what became of it, when somebody wants to know."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """What an HTTP request repeats of it."""
+    stateless: bool = False
+    """A request of 2026-07-28: its stream is all there is of it, and is not resumed (R6-01, R6-50)."""
 
 
 class Link(Protocol):
@@ -133,8 +137,8 @@ class Link(Protocol):
         """The handshake settled on this revision."""
         ...
 
-    def settled(self, rpc_id: RpcId) -> None:
-        """Nobody waits for this request of ours any more."""
+    def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
+        """Nobody waits for this request of ours any more; `answered` says whether its reply came."""
         ...
 
     async def ended(self) -> Trouble:

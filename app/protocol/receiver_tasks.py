@@ -14,7 +14,6 @@ from __future__ import annotations
 import base64
 import itertools
 import secrets
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -69,7 +68,10 @@ class ReceiverTask:
     gone: str | None = None
     """Why the record left the wire: `expired` or `lost`."""
     fetched: bool = False
-    visits: deque[Visit] = field(default_factory=lambda: deque(maxlen=_VISITS))
+    visits: list[Visit] = field(default_factory=list)
+    """What happened, oldest first; of very many polls the oldest are forgotten."""
+    polls: int = 0
+    """How often the server asked how it stands, forgotten ones too."""
     settled: anyio.Event = field(default_factory=anyio.Event)
 
     @property
@@ -102,6 +104,11 @@ class ReceiverTask:
 
     def visit(self, at: float, what: str, text: str = "", seq: int | None = None) -> None:
         """Remember one thing that happened."""
+        if what == "tasks/get":
+            self.polls += 1
+        if len(self.visits) >= _VISITS:
+            oldest = next((at for at, one in enumerate(self.visits) if one.what == "tasks/get"), 1)
+            del self.visits[oldest]
         self.visits.append(Visit(at, what, text, seq))
 
 
@@ -285,11 +292,11 @@ class ReceiverTasks:
             return
         self.closed = True
         for task in self._tasks.values():
+            task.gone = "lost"
+            task.visit(self._wall(), "lost", reason)
+            self._changed(task)
             if not task.terminal:
-                task.gone = "lost"
-                task.visit(self._wall(), "lost", reason)
                 task.settled.set()
-                self._changed(task)
                 self._ended(task, "lost", reason)
         self._tasks.clear()
 
@@ -342,21 +349,47 @@ def _cursor(cursor: Any) -> tuple[float, str] | None:
         raise RpcRefusal(INVALID_PARAMS, "This cursor is not one of ours") from None
 
 
-def manners(task: ReceiverTask) -> list[str]:
-    """Remarks on how the server treated a task: polls too fast, polls after the end, a result never fetched."""
+@dataclass(slots=True, frozen=True)
+class Remark:
+    """One thing about how the server treated a task; good manners are said too."""
+
+    good: bool
+    text: str
+
+
+def is_fast(gap: float, task: ReceiverTask) -> bool:
+    """Whether a poll came sooner after the one before than we had asked for; a tenth is forgiven."""
+    return gap * 1000 < task.poll_interval * 0.9
+
+
+def manners(task: ReceiverTask) -> list[Remark]:
+    """How the server treated a task: polls too fast, polls after the end, a result never fetched (R1-87)."""
     remarks = []
     polls = [visit for visit in task.visits if visit.what == "tasks/get"]
+    fetches = [visit for visit in task.visits if visit.what == "tasks/result"]
     gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(polls)]
-    fast = [gap for gap in gaps if gap * 1000 < task.poll_interval * 0.9]
+    fast = [gap for gap in gaps if is_fast(gap, task)]
     if fast:
-        remarks.append(
-            f"{len(fast)} of {len(gaps)} polls came faster than the interval of {task.poll_interval} ms; "
-            f"the shortest after {min(fast) * 1000:.0f} ms."
-        )
+        text = f"{len(fast)} of {len(polls)} polls came faster than the interval of {task.poll_interval} ms; "
+        remarks.append(Remark(False, f"{text}the shortest after {min(fast) * 1000:.0f} ms."))
+    elif gaps:
+        remarks.append(Remark(True, f"Kept to the interval of {task.poll_interval} ms between {len(polls)} polls."))
+    if fetches and (not task.terminal or fetches[0].at < task.updated_at):
+        remarks.append(Remark(True, "Called tasks/result while the task was still open, and waited."))
     if task.terminal:
-        late = [visit for visit in polls if visit.at > task.updated_at]
-        if len(late) > 1:
-            remarks.append(f"The server polled {len(late)} times after the end.")
-        if not task.fetched and task.status in ("completed", "failed") and task.gone is not None:
-            remarks.append("The server never fetched the result.")
+        remarks += _manners_after(task, polls)
+    return remarks
+
+
+def _manners_after(task: ReceiverTask, polls: list[Visit]) -> list[Remark]:
+    """What the server did once the task was settled. The first poll after the end is how it learns of it."""
+    late = [visit for visit in polls if visit.at > task.updated_at]
+    remarks = [Remark(False, f"Polled {len(late)} times after the end.")] if len(late) > 1 else []
+    if task.status == "cancelled":
+        return remarks
+    if task.fetched:
+        if not late[1:]:
+            remarks.append(Remark(True, "Fetched the result and stopped polling."))
+    elif task.gone is not None:
+        remarks.append(Remark(False, "Never fetched the result, and the record is gone."))
     return remarks

@@ -26,7 +26,7 @@ from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyInt
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 
-from app.core import checks
+from app.core import checks, modern
 from app.core.asks import RpcRefusal
 from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async
 from app.core.log import rpc_id_of
@@ -51,6 +51,9 @@ _FATES = 2_000
 _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
 _AT_ONCE = 4
 """Frames taken before others get their turn: one chunk can hold tens of thousands."""
+_CROWD = 8
+"""So many notifications are taken before a flood rests, when somebody else waits for an answer."""
+_REST_SECONDS = 0.002
 _PATIENCE_SECONDS = 1.0
 """How long reading waits for a server that asks more than it reads our answers."""
 
@@ -73,6 +76,10 @@ class Recorder(Protocol):
 
     def finding(self, seq: int, finding: Finding) -> None:
         """Keep one remark beside a frame."""
+        ...
+
+    def others_wait(self) -> bool:
+        """Whether another session waits for an answer right now."""
         ...
 
 
@@ -114,6 +121,12 @@ class Outgoing:
     on_sent: Callable[[RpcId, int], None] | None = None
     fate: Callable[[], str] = lambda: "cancelled"
     """What became of a request whose caller gave up, for the finding beside a late reply."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """What the request says of itself over HTTP."""
+    lasts: Callable[[Reply], bool] = lambda _: False
+    """Whether progress goes on after this reply, until `end_progress`: it made a task (R2-32)."""
+    tells: bool = True
+    """Whether the server is told of a caller that gave up; a task is cancelled in another way (R2-40)."""
 
 
 class RawReply(Exception):
@@ -181,7 +194,10 @@ class Rpc(Dispatcher[TransportContext]):
         self._group: anyio.abc.TaskGroup | None = None
         self.version: str | None = None
         """The agreed revision; decides whether a batch is legal."""
+        self.stateless = False
+        """We speak 2026-07-28, or find out whether the server does: it asks nothing, and streams are not resumed."""
         self.trouble: Trouble | None = None
+        self._crowd = 0
         self.closed = anyio.Event()
 
     # ---- sending
@@ -208,15 +224,16 @@ class Rpc(Dispatcher[TransportContext]):
                 opts.on_sent(pending.rpc_id, seq)
 
         try:
-            await self._write(message, quiet=opts.quiet, recorded=recorded)
+            await self._write(message, quiet=opts.quiet, recorded=recorded, headers=opts.headers)
             await pending.done.wait()
         except anyio.get_cancelled_exc_class():
             fate = opts.fate()
             raise
         finally:
             del self._pending[key]
-            self._link.settled(pending.rpc_id)
-            if self._tokens.get(token) is pending:
+            self._link.settled(pending.rpc_id, answered=pending.reply is not None)
+            lasts = pending.reply is not None and opts.lasts(pending.reply)
+            if self._tokens.get(token) is pending and not lasts:
                 del self._tokens[token]
             self._remember(key, fate)
             if token != key:
@@ -233,6 +250,12 @@ class Rpc(Dispatcher[TransportContext]):
         token = fields.setdefault("progressToken", rpc_id)
         message["params"]["_meta"] = fields
         return _key(token)
+
+    def end_progress(self, rpc_id: RpcId) -> None:
+        """What this request began is over: later progress of it is a fault (R2-32)."""
+        for token in [token for token, pending in self._tokens.items() if pending.rpc_id == rpc_id]:
+            del self._tokens[token]
+            self._remember(_ended(token), "task")
 
     async def cancel(self, rpc_id: RpcId, reason: str) -> None:
         """Tell the server that we no longer wait for a request of ours."""
@@ -274,6 +297,7 @@ class Rpc(Dispatcher[TransportContext]):
         quiet: bool = False,
         settled: bool = False,
         recorded: Callable[[int], None] | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
     ) -> int:
         """Record a frame and put it on the wire, in one order for both."""
         raw = dump(message)
@@ -288,7 +312,8 @@ class Rpc(Dispatcher[TransportContext]):
             if method is not None:
                 kind = "request" if "id" in message else "notification"
             delivery = Delivery() if settled else None
-            await self._link.send(raw, Outbound(kind, seq, message.get("id"), method, delivery))
+            about = Outbound(kind, seq, message.get("id"), method, delivery, headers, self.stateless)
+            await self._link.send(raw, about)
         if delivery is not None:
             await delivery.wait()
         return seq
@@ -396,7 +421,7 @@ class Rpc(Dispatcher[TransportContext]):
         value = parsed.value
         match message.kind:
             case "response" | "error":
-                self._settle(Reply(message.seq, raw, value), value)
+                self._settle(Reply(message.seq, raw, value), value, via)
                 # Its caller hears of it before the next frame is read: what follows a reply is after it.
                 await anyio.lowlevel.checkpoint()
             case "request":
@@ -404,9 +429,18 @@ class Rpc(Dispatcher[TransportContext]):
             case "notification":
                 params = value.get("params")
                 self._hear(message, value["method"], params if isinstance(params, dict) else {}, intercept)
+                await self._give_way()
 
-    def _settle(self, reply: Reply, value: dict[str, Any]) -> None:
+    async def _give_way(self) -> None:
+        """A flood leaves room for the other sessions of this process, and its server feels it; alone it runs free."""
+        self._crowd = (self._crowd + 1) % _CROWD
+        if self._crowd == 0 and self._recorder.others_wait():
+            await anyio.sleep(_REST_SECONDS)
+
+    def _settle(self, reply: Reply, value: dict[str, Any], via: RpcId) -> None:
         rpc_id = value.get("id")
+        if self.stateless and via is not None and "error" in value and _key(rpc_id) not in self._pending:
+            rpc_id = via  # one POST, one request: an error without a usable id can only be the answer to that
         key = _key(rpc_id)
         pending = self._pending.get(key)
         if pending is None and isinstance(rpc_id, str) and _NUMBER.fullmatch(rpc_id):
@@ -442,7 +476,8 @@ class Rpc(Dispatcher[TransportContext]):
         key = _key(params.get("progressToken"))
         pending = self._tokens.get(key)
         if pending is None or pending.on_progress is None:
-            self._recorder.finding(message.seq, checks.stray_progress(self._fates.get(key)))
+            fate = self._fates.get(_ended(key)) or self._fates.get(key)
+            self._recorder.finding(message.seq, checks.stray_progress(fate))
             return
         finding = checks.progress_rises(pending.last_progress, params.get("progress"))
         if finding is not None:
@@ -455,6 +490,9 @@ class Rpc(Dispatcher[TransportContext]):
     # ---- answering
 
     async def _serve(self, message: Message, value: dict[str, Any], via: RpcId) -> None:
+        if self.stateless and self.version is not None:
+            self._recorder.finding(message.seq, modern.server_request(value["method"]))
+            return
         if self._group is None or not await self._room():
             self._recorder.finding(message.seq, checks.not_answered())
             return
@@ -533,6 +571,11 @@ class Rpc(Dispatcher[TransportContext]):
 def _key(rpc_id: Any) -> tuple[str, str]:
     """1 and "1" are two different ids."""
     return type(rpc_id).__name__, str(rpc_id)
+
+
+def _ended(token: tuple[str, str]) -> tuple[str, str]:
+    """Where the end of a task is remembered by its progress token; its request was answered before."""
+    return f"task of {token[0]}", token[1]
 
 
 def _plain_result(reply: Reply) -> dict[str, Any]:

@@ -157,7 +157,7 @@ class StdioLink:
     def agreed(self, version: str) -> None:
         """The revision changes nothing for a pipe."""
 
-    def settled(self, rpc_id: RpcId) -> None:
+    def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
         """Replies need no stream of their own on a pipe."""
 
     async def ended(self) -> Trouble:

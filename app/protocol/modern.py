@@ -1,0 +1,158 @@
+"""How 2026-07-28 looks on the wire: the envelope of each request, the headers that repeat it, what a probe found.
+
+Stateless: whatever a server must know of us stands in each request (R6-02), and over HTTP in headers too (R6-20 to
+R6-22). The SDK's tables decide what an `x-mcp-header` may be, so that both ends agree by construction. Knows no
+connection and no session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.shared.inbound import (
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    find_invalid_x_mcp_header,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from app.core import modern
+from app.core.model import Finding, Trouble
+
+Headers = tuple[tuple[str, str], ...]
+
+_NAMED_BY = {
+    **NAME_BEARING_METHODS,
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+"""Which member of the params is repeated as `Mcp-Name` (R6-21, R7-41)."""
+
+
+@dataclass(slots=True)
+class Envelope:
+    """What every request of one connection carries."""
+
+    version: str
+    capabilities: dict[str, Any]
+    client: dict[str, Any]
+
+    def stamp(self, params: Mapping[str, Any] | None, log_level: str | None) -> dict[str, Any]:
+        """The params with the envelope in their `_meta`. What the person wrote there wins: that is how one tests."""
+        given = dict(params or {})
+        own = given.get("_meta")
+        meta: dict[str, Any] = {
+            modern.META_VERSION: self.version,
+            modern.META_CLIENT: self.client,
+            modern.META_CAPABILITIES: self.capabilities,
+        }
+        if log_level is not None:
+            meta[modern.META_LOG_LEVEL] = log_level
+        given["_meta"] = {**meta, **(own if isinstance(own, dict) else {})}
+        return given
+
+    def headers(self, method: str, params: Mapping[str, Any], tools: Mapping[str, ParamHeaders]) -> Headers:
+        """The headers of a stamped request; over a pipe nobody reads them."""
+        said = params["_meta"].get(modern.META_VERSION)
+        version = said if isinstance(said, str) else self.version
+        found = [("mcp-protocol-version", encode_header_value(version)), ("mcp-method", encode_header_value(method))]
+        name = params.get(_NAMED_BY.get(method, ""))
+        if isinstance(name, str):
+            found.append(("mcp-name", encode_header_value(name)))
+            arguments = params.get("arguments")
+            if method == "tools/call" and name in tools and isinstance(arguments, dict):
+                found += mcp_param_headers(tools[name], arguments).items()
+        return tuple(found)
+
+
+ParamHeaders = dict[tuple[str, ...], str]
+"""Which arguments of a tool are repeated as `Mcp-Param-…`: the path of a property, and the name."""
+
+
+def sift_tools(tools: list[Any]) -> tuple[list[Any], list[tuple[Any, Finding]], dict[str, ParamHeaders]]:
+    """The tools to offer, those that must be rejected with the reason, and the headers of the rest (R6-23)."""
+    kept: list[Any] = []
+    rejected: list[tuple[Any, Finding]] = []
+    headers: dict[str, ParamHeaders] = {}
+    for tool in tools:
+        schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+        reason = find_invalid_x_mcp_header(schema)
+        if reason is not None:
+            named = str(tool.get("name"))[:100]
+            words = f"The tool `{named}` is rejected: {reason[:300]}."
+            rejected.append((tool, Finding("R6-23", "must", words, "Correct its `x-mcp-header` annotations.")))
+            continue
+        kept.append(tool)
+        if isinstance(tool, dict) and isinstance(tool.get("name"), str) and (found := x_mcp_header_map(schema)):
+            headers[tool["name"]] = found
+    return kept, rejected, headers
+
+
+# --------------------------------------------------------------------------------------------------------- probing
+
+
+@dataclass(slots=True, frozen=True)
+class FallBack:
+    """The server is not of this era, as far as one can tell."""
+
+    why: str
+    """Half a sentence, without a full stop."""
+
+
+@dataclass(slots=True, frozen=True)
+class TryVersion:
+    """The server is of this era, and names another revision that we speak (R6-07)."""
+
+    version: str
+
+
+def verdict_on_error(error: Any, asked: str) -> FallBack | TryVersion | Trouble:
+    """What an error in answer to `server/discover` says of the server's era. No single code decides (R6-10)."""
+    code = modern.error_code(error)
+    said = str(error.get("message"))[:300] if isinstance(error, dict) else str(error)[:300]
+    if code == modern.UNSUPPORTED_VERSION:
+        supported = modern.supported_versions(error)
+        if supported is not None:
+            return verdict_on_versions(supported, asked)
+    if code == modern.MISSING_CAPABILITY:
+        remark = modern.missing_capability(error)
+        return Trouble("capability", remark.text, remark.advice)
+    if code == modern.HEADER_MISMATCH:
+        return Trouble(
+            "headers",
+            f"The server says that the headers do not fit the body (-32020): {said}",
+            "A proxy in between may have changed them. Look at the exchange in the log.",
+        )
+    return FallBack(f"it answered {code} {said}".rstrip(" ."))
+
+
+def verdict_on_versions(supported: list[str], asked: str | None) -> FallBack | TryVersion | Trouble:
+    """What to do with the revisions that a server says it speaks."""
+    mutual = [each for each in MODERN_PROTOCOL_VERSIONS if each in supported]
+    if mutual and mutual[-1] != asked:
+        return TryVersion(mutual[-1])
+    if any(each in HANDSHAKE_PROTOCOL_VERSIONS for each in supported):
+        return FallBack(f"it speaks {', '.join(supported)[:200]}")
+    named = ", ".join(supported)[:200] or "nothing"
+    return Trouble(
+        "version",
+        f"The server speaks {named}, and Parley does not.",
+        f"Parley speaks {', '.join([*MODERN_PROTOCOL_VERSIONS[::-1], *HANDSHAKE_PROTOCOL_VERSIONS[::-1]])}. "
+        "Update the server or Parley.",
+    )
+
+
+FALLS_BACK = frozenset({"html", "content-type", "no-reply", "cut", "encoding", "http"})
+"""Troubles of one POST that do not speak against an older server at the same address."""
+_NO_FALLBACK = frozenset({"http-401", "http-403", "http-407", "http-429"})
+
+
+def verdict_on_trouble(trouble: Trouble) -> FallBack | Trouble:
+    """What to do when the probe got no JSON-RPC answer at all (R6-10)."""
+    refused = trouble.kind.startswith("http-") and trouble.kind not in _NO_FALLBACK and trouble.kind[5:6] != "3"
+    return FallBack(trouble.message.rstrip(".")) if refused or trouble.kind in FALLS_BACK else trouble
