@@ -11,10 +11,10 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from app.core import forms
 from app.core.forms.tree import escape
+from app.core.links import url_findings
 from app.core.model import Finding, Gone, Options
 
 AskKind = Literal["form", "url", "sampling", "roots"]
@@ -64,6 +64,8 @@ class Answer:
     by: AnsweredBy
     forced: bool = False
     """It does not fit what was asked for, and was sent on purpose."""
+    request: dict[str, Any] | None = None
+    """The request that was used, when a person had edited it before (R3-02)."""
 
 
 Deliver = Callable[[Answer], Awaitable[None]]
@@ -95,19 +97,50 @@ class Ask:
     settled_at: float | None = None
     reason: str = ""
     """Why it was withdrawn, expired or lost."""
+    recorded: bool = False
+    """Answered without ever having been open, like roots from the list."""
+    taken_back: bool = False
+    """It was not the server that withdrew it: the call that it belongs to went no further."""
     completed_elsewhere: bool = False
     """A link whose page reported that the person is done (R4-46)."""
     findings: list[Finding] = field(default_factory=list)
+    edited: dict[str, Any] | None = None
+    """A sampling request as a person changed it before it is used; `params` stay as the server sent them (R3-02)."""
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What whoever drafts the answer works from: the request as a person edited it, else as it came."""
+        return self.params if self.edited is None else self.edited
 
     @property
     def settled(self) -> bool:
         return self.state in SETTLED
 
     def begin(self, answer: Answer) -> None:
-        """open → sending. The first answer wins; Gone tells a later one so."""
-        if self.state != "open":
+        """open or held → sending. The first answer wins; Gone tells a later one so."""
+        if self.state not in ("open", "held"):
             raise Gone(self.words())
         self.state, self.answer = "sending", answer
+
+    def hold(self) -> bool:
+        """sending → held: the answer waits for the others of its round, and can still be changed."""
+        if self.state != "sending":
+            return False
+        self.state = "held"
+        return True
+
+    def release(self, at: float) -> bool:
+        """held → answered: it has left with the others of its round."""
+        if self.state != "held":
+            return False
+        self.state, self.settled_at = "answered", at
+        return True
+
+    def edit(self, request: dict[str, Any] | None) -> None:
+        """Change what the answer is drafted from; None is as it came. Gone once it is being answered."""
+        if self.state != "open":
+            raise Gone(self.words())
+        self.edited = None if request == self.params else request
 
     def sent(self, at: float) -> bool:
         """sending → answered."""
@@ -117,8 +150,8 @@ class Ask:
         return True
 
     def reopen(self) -> bool:
-        """sending → open, when sending failed and the connection lives."""
-        if self.state != "sending":
+        """sending → open, when sending failed and the connection lives; held → open, to answer otherwise."""
+        if self.state not in ("sending", "held"):
             return False
         self.state, self.answer = "open", None
         return True
@@ -136,6 +169,10 @@ class Ask:
             case "answered" | "sending":
                 who = "" if self.answer is None else f" by a {self.answer.by.kind}"
                 return f"This was answered already{who}. Yours was not sent."
+            case "held":
+                return "This is answered, and waits for the other answers of its round."
+            case "withdrawn" if self.taken_back:
+                return f"{self.reason} Nothing was sent."
             case "withdrawn":
                 return f"The server took this back{': ' + self.reason if self.reason else ''}. Nothing was sent."
             case "expired":
@@ -169,16 +206,20 @@ def kind_of_ask(method: str, params: dict[str, Any]) -> AskKind:
     return "url" if params.get("mode") == "url" else "form"
 
 
-def admit(method: str, params: dict[str, Any], options: Options, capabilities: dict[str, Any]) -> list[Finding]:
-    """What to remark about a request that may be put to a person; raises RpcRefusal for one that may not (R1-15)."""
+def admit(
+    method: str, params: dict[str, Any], options: Options, capabilities: dict[str, Any], *, stateless: bool = False
+) -> list[Finding]:
+    """What to remark about a request that may be put to a person; raises RpcRefusal for one that may not (R1-15).
+
+    `stateless` is 2026-07-28, where a link has no id (R4-49)."""
     if METHODS.get(method) not in capabilities:
         raise RpcRefusal(METHOD_NOT_FOUND, "Method not found", {"method": method})
     if method == "sampling/createMessage":
         return _admit_sampling(params, options)
-    return _admit_elicitation(params, capabilities)
+    return _admit_elicitation(params, capabilities, stateless=stateless)
 
 
-def _admit_elicitation(params: dict[str, Any], capabilities: dict[str, Any]) -> list[Finding]:
+def _admit_elicitation(params: dict[str, Any], capabilities: dict[str, Any], *, stateless: bool) -> list[Finding]:
     mode = params.get("mode", "form")
     offered = capabilities.get("elicitation") or {}
     modes = set(offered) & {"form", "url"} or {"form"}
@@ -189,103 +230,84 @@ def _admit_elicitation(params: dict[str, Any], capabilities: dict[str, Any]) -> 
     if not isinstance(params.get("message"), str):
         raise RpcRefusal(INVALID_PARAMS, "elicitation/create needs a string `message`")
     if mode == "url":
-        return _admit_url(params)
+        return _admit_url(params, stateless=stateless)
     if not isinstance(params.get("requestedSchema"), dict):
         raise RpcRefusal(INVALID_PARAMS, "elicitation/create in form mode needs an object `requestedSchema`")
     return schema_findings(params["requestedSchema"]) + secret_findings(params)
 
 
-def _admit_url(params: dict[str, Any]) -> list[Finding]:
+def _admit_url(params: dict[str, Any], *, stateless: bool) -> list[Finding]:
     if not isinstance(params.get("url"), str):
         raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `url`")
-    if not isinstance(params.get("elicitationId"), str):
+    if not stateless and not isinstance(params.get("elicitationId"), str):
         raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `elicitationId`")
     return url_findings(params["url"])
 
 
-def safe_link(url: str) -> str | None:
-    """The address when it may become a link: http or https, strictly read; None for anything else (R4-44, S32)."""
-    if any(ord(char) <= 32 or ord(char) == 127 for char in url):
-        return None
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        return None
-    return url if parts.scheme in ("http", "https") and parts.hostname else None
-
-
-def url_findings(url: str) -> list[Finding]:
-    """What to warn of before a person opens an address (R4-43)."""
-    if safe_link(url) is None:
-        return [
-            Finding(
-                "R4-44",
-                "must",
-                "This is not an http or https address, so it cannot be opened from here.",
-                "Decline it.",
-            )
-        ]
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    findings = []
-    if parts.username is not None or parts.password is not None:
-        findings.append(
-            Finding("R4-43", "should", "The address has a user name before the host, as tricks do.", "Look twice.")
-        )
-    if not host.isascii() or any(label.startswith("xn--") for label in host.split(".")):
-        findings.append(
-            Finding(
-                "R4-43",
-                "should",
-                f"The host is written in other letters: {_punycode(host)}.",
-                "It may imitate another one.",
-            )
-        )
-    if parts.scheme == "http" and host not in ("localhost", "127.0.0.1", "::1"):
-        findings.append(
-            Finding("R4-43", "should", "The address is not encrypted (http).", "Type nothing secret there.")
-        )
-    if parts.port is not None and parts.port not in (80, 443) and host not in ("localhost", "127.0.0.1", "::1"):
-        findings.append(Finding("R4-43", "note", f"The address uses the unusual port {parts.port}.", ""))
-    return findings
-
-
-def _punycode(host: str) -> str:
-    try:
-        return host.encode("idna").decode()
-    except UnicodeError:
-        return host.encode("ascii", "backslashreplace").decode()
-
-
 _SECRET = re.compile(
-    r"pass(word|phrase|code)?\b|\bsecret|\bapi[ _-]?key|\btoken\b|\bcredit[ _-]?card|\bcard number"
-    r"|\bcvv\b|\bpin\b|\bssn\b",
+    r"pass(word|phrase|code)s?\b|\b(passwd|pwd)\b|\bsecrets?\b|\b(api|access|private)[ _-]?keys?\b|\btoken\b"
+    r"|\bcredentials?\b|\bcredit[ _-]?card\b|\bcard numbers?\b|\bcv[vc]\b|\bpin\b|\bssn\b"
+    r"|\bsocial security number\b",
     re.IGNORECASE,
 )
+_NO_BEFORE = re.compile(r"\b(not|never|no|nor|neither|without|instead of|rather than|avoid)\b|n['’]t\b", re.IGNORECASE)
+_NO_AFTER = re.compile(r"\b(not|never|n['’]t)\b.{0,20}\b(need|ask|requir|necess|want|share|type|enter)", re.IGNORECASE)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-./]+")
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
 def secret_findings(params: dict[str, Any]) -> list[Finding]:
-    """A form that seems to ask for a secret, which a server must not do (R4-13)."""
-    schema = params["requestedSchema"]
-    properties = schema.get("properties")
-    words = [params.get("message")]
-    for name, below in properties.items() if isinstance(properties, dict) else ():
-        words.append(str(name).replace("_", " "))
-        if isinstance(below, dict):
-            words += [below.get("title"), below.get("description")]
-    for text in words:
-        found = _SECRET.search(text) if isinstance(text, str) else None
+    """A form that seems to ask for a secret, which a server must not do (R4-13).
+
+    What counts is something to type into: a field whose name or title is that of a secret, else one beside words that
+    ask for one. "Do not tell us your PIN" is good advice, so a sentence that says no is not held against the form."""
+    properties = params["requestedSchema"].get("properties")
+    typed = {
+        str(name): below
+        for name, below in (properties.items() if isinstance(properties, dict) else ())
+        if isinstance(below, dict) and _takes_typing(below)
+    }
+    found = None
+    for name, below in typed.items():
+        named = [_HUMP.sub(" ", name), below.get("title")]
+        found = next((hit for text in named if isinstance(text, str) and (hit := _SECRET.search(text))), None)
+        if found is None:
+            found = _asked_for(below.get("description"))
         if found is not None:
-            return [
-                Finding(
-                    "R4-13",
-                    "must",
-                    f"This form seems to ask for a secret (“{found.group()}”).",
-                    "Servers must not ask for secrets in a form. Do not type one.",
-                )
-            ]
-    return []
+            break
+    if found is None and typed:
+        found = _asked_for(params.get("message"))
+    if found is None:
+        return []
+    return [
+        Finding(
+            "R4-13",
+            "must",
+            f"This form seems to ask for a secret (“{found.group()}”).",
+            "Servers must not ask for secrets in a form. Do not type one.",
+        )
+    ]
+
+
+def _takes_typing(schema: dict[str, Any]) -> bool:
+    """Whether a secret could be typed here: not into a switch, nor where there is a choice of values."""
+    if schema.get("type") not in ("string", "integer", "number"):
+        return False
+    return not any(key in schema for key in ("enum", "oneOf", "const"))
+
+
+def _asked_for(text: Any) -> re.Match[str] | None:
+    """The secret that a sentence of this text asks for; sentences that say no do not ask."""
+    if not isinstance(text, str):
+        return None
+    for sentence in _SENTENCE.split(text[:20_000]):
+        found = _SECRET.search(sentence)
+        if found is None:
+            continue
+        before, after = sentence[: found.start()], sentence[found.end() :]
+        if _NO_BEFORE.search(before) is None and _NO_AFTER.search(after) is None:
+            return found
+    return None
 
 
 def schema_findings(schema: dict[str, Any]) -> list[Finding]:
@@ -324,17 +346,7 @@ def _primitive(schema: Any) -> bool:
 def _admit_sampling(params: dict[str, Any], options: Options) -> list[Finding]:
     if ("tools" in params or "toolChoice" in params) and not options.sampling_tools:
         raise RpcRefusal(INVALID_PARAMS, "This client did not declare sampling.tools")
-    messages = params.get("messages")
-    if not isinstance(messages, list):
-        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs a list `messages`")
-    if not isinstance(params.get("maxTokens"), int) or isinstance(params.get("maxTokens"), bool):
-        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs an integer `maxTokens`")
-    for at, message in enumerate(messages):
-        if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
-            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] needs the role user or assistant")
-        if not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks(message)):
-            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] has content without a type")
-    _balanced(messages)
+    well_formed(params)
     context = params.get("includeContext")
     if context in ("thisServer", "allServers") and not options.sampling_context:
         return [
@@ -346,6 +358,21 @@ def _admit_sampling(params: dict[str, Any], options: Options) -> list[Finding]:
             )
         ]
     return []
+
+
+def well_formed(params: dict[str, Any]) -> None:
+    """RpcRefusal for a sampling request that is none, whoever wrote it: the server, or the person who edited it."""
+    messages = params.get("messages")
+    if not isinstance(messages, list):
+        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs a list `messages`")
+    if not isinstance(params.get("maxTokens"), int) or isinstance(params.get("maxTokens"), bool):
+        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs an integer `maxTokens`")
+    for at, message in enumerate(messages):
+        if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] needs the role user or assistant")
+        if not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks(message)):
+            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] has content without a type")
+    _balanced(messages)
 
 
 def blocks(message: dict[str, Any]) -> list[Any]:
@@ -416,7 +443,7 @@ def sampling_result(
     if "stopReason" in fields and not isinstance(fields["stopReason"], str):
         errors["/stopReason"] = ["The stop reason is a text."]
     errors |= _content_errors(ask, fields)
-    return Answer("respond", fields, None, by, force and bool(errors)), {} if force else errors
+    return Answer("respond", fields, None, by, force and bool(errors), ask.edited), {} if force else errors
 
 
 def _content_errors(ask: Ask, result: dict[str, Any]) -> dict[str, list[str]]:

@@ -196,6 +196,8 @@ def stray_progress(fate: str | None) -> Finding:
     """Progress for a token that is not, or no longer, in use."""
     if fate is None:
         return Finding("R5-23", "must", "No active request of ours has this progress token.", "It was ignored.")
+    if fate == "task":
+        return Finding("R2-32", "must", "Progress for a task that has ended.", "It was ignored.")
     return Finding("R5-23", "must", f"Progress for a request that was already {fate}.", "It was ignored.")
 
 
@@ -206,6 +208,23 @@ def not_offered(method: str, capability: str) -> Finding:
         "note",
         f"The server did not declare `{capability}`, so `{method}` was sent by force.",
         "A server may refuse it, and would be right.",
+    )
+
+
+def unannounced(method: str, capability: str) -> Finding:
+    """A list changed, and the server never said that it would tell (R5-28)."""
+    return Finding(
+        "R5-28",
+        "note",
+        f"The server sends `{method}` and did not declare `{capability}.listChanged`.",
+        "The list is read again all the same. Other clients may not listen: declare it.",
+    )
+
+
+def too_many_suggestions(count: int) -> Finding:
+    """More values than a completion may have (R5-21)."""
+    return Finding(
+        "R5-21", "must", f"{count} values are suggested; at most 100 are allowed.", "The first 100 are shown."
     )
 
 

@@ -54,6 +54,7 @@ class Inbox:
     def record(self, ask: Ask, answer: Answer) -> None:
         """Keep an ask that was answered without waiting, like roots from the list."""
         self.asks[ask.id] = ask
+        ask.recorded = True
         ask.begin(answer)
         ask.sent(self._wall())
         self._changed("ask.settled", ask)
@@ -76,6 +77,12 @@ class Inbox:
         if ask.sent(self._wall()):
             self._changed("ask.settled", ask)
         self._forget()
+
+    def release(self, ask: Ask) -> None:
+        """A held answer has left with the others of its round."""
+        if ask.release(self._wall()):
+            self._changed("ask.settled", ask)
+            self._forget()
 
     def end(self, ask: Ask, ending: Ending, reason: str = "") -> bool:
         """Take an ask back, let it expire, or lose it; False when it was settled before."""

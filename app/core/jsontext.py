@@ -102,25 +102,37 @@ def dump(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
-def share_strings(value: Any) -> Any:
-    """The same value, in place, with equal texts held once: listings repeat themselves, and stay for long."""
-    known: dict[str, str] = {}
+def share_equal(value: Any) -> Any:
+    """The same value with equal parts held once, texts and containers: listings repeat themselves, and stay for long.
+
+    Nobody may change what comes back. Iterative: the peer chooses the depth."""
+    nodes: list[Any] = []
     stack = [value]
     while stack:
         node = stack.pop()
-        if isinstance(node, dict):
-            for key, child in node.items():
-                if isinstance(child, str):
-                    node[key] = known.setdefault(child, child)
-                elif isinstance(child, dict | list):
-                    stack.append(child)
-        elif isinstance(node, list):
-            for index, child in enumerate(node):
-                if isinstance(child, str):
-                    node[index] = known.setdefault(child, child)
-                elif isinstance(child, dict | list):
-                    stack.append(child)
-    return value
+        if isinstance(node, dict | list):
+            nodes.append(node)
+            stack.extend(node.values() if isinstance(node, dict) else node)
+    texts: dict[str, str] = {}
+    held: dict[tuple[Any, ...], Any] = {}
+    kept: dict[int, Any] = {}
+    """By the identity of each container, the equal one that stays; children come before their parents."""
+
+    def one(child: Any) -> Any:
+        if isinstance(child, str):
+            return texts.setdefault(child, child)
+        return kept[id(child)] if isinstance(child, dict | list) else child
+
+    for node in reversed(nodes):
+        places = node if isinstance(node, dict) else range(len(node))
+        marks: list[Any] = [type(node)]
+        for place in places:
+            child = node[place] = one(node[place])
+            # What is held once is known by where it is; 1, 1.0 and true are equal and not the same.
+            mark = id(child) if isinstance(child, str | dict | list) else (type(child), child)
+            marks.append((place, mark) if isinstance(node, dict) else mark)
+        kept[id(node)] = held.setdefault(tuple(marks), node)
+    return one(value)
 
 
 def _skip(text: str, at: int) -> int:

@@ -291,9 +291,12 @@ def gist(kind: MessageKind, method: str | None, value: Any, raw: bytes) -> str:
         return _line(f"{params.get('level')}  {said}")
     if method in {"tools/call", "prompts/get"}:
         at = raw.find(b'"arguments"')
-        return _line(f"{params.get('name')}  {_excerpt(raw, at + 12) if at >= 0 else ''}")
+        given = _excerpt(raw, at + 12).partition(',"_meta"')[0] if at >= 0 else ""
+        return _line(f"{params.get('name')}  {given}")
     if method == "initialize":
         return _line(str(params.get("protocolVersion")))
+    if params.keys() == {"_meta"}:  # the envelope of 2026-07-28, the same on every request
+        return ""
     for key in ("uri", "message", "requestId", "taskId", "level"):
         if isinstance(params.get(key), str | int):
             return _line(str(params[key]))
@@ -306,6 +309,11 @@ def _result_gist(method: str | None, result: Any, raw: bytes) -> str:
             server = result.get("serverInfo")
             name = server.get("name") if isinstance(server, dict) else None
             return _line(f"{result.get('protocolVersion')} agreed, {name}")
+        if result.get("resultType") == "input_required":
+            asked = result.get("inputRequests")
+            return _line(f"asks for {', '.join(asked) if isinstance(asked, dict) and asked else 'another call'}")
+        if isinstance(result.get("supportedVersions"), list):
+            return _line(f"{', '.join(map(str, result['supportedVersions'][:5]))} supported")
         for key, word in (
             ("tools", "tool"),
             ("prompts", "prompt"),

@@ -162,6 +162,8 @@ _OUR_HEADERS = frozenset(
         "accept-encoding",
         "mcp-session-id",
         "mcp-protocol-version",
+        "mcp-method",
+        "mcp-name",
         "last-event-id",
     }
 )
@@ -382,7 +384,55 @@ class CallError:
     kind: str = "rpc"
 
 
+@dataclass(slots=True, frozen=True)
+class StatePlan:
+    """Which `requestState` the next retry carries instead of the server's own: a tester's choice, never ours."""
+
+    mode: Literal["same", "drop", "older", "change"]
+    value: type_json = None
+
+
+@dataclass(slots=True)
+class Round:
+    """One `input_required` result of a call, and what was sent back for it (R6.C)."""
+
+    number: int
+    reply_seq: int
+    """The message that asked."""
+    methods: dict[str, str]
+    """What is asked for, by its key."""
+    has_state: bool
+    state: type_json = None
+    """Opaque: shown by its length alone, and sent back as it came."""
+    asks: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, type_json] = field(default_factory=dict)
+    retry_seq: int | None = None
+    """The message that carried the answers."""
+    echo: str | None = None
+    """What became of the state on the wire: same, none, dropped, older or changed."""
+    outcome: Literal["asking", "sent", "abandoned", "stopped"] = "asking"
+
+    @property
+    def state_bytes(self) -> int | None:
+        """How long the state is, in UTF-8."""
+        if not self.has_state:
+            return None
+        text = self.state if isinstance(self.state, str) else json.dumps(self.state)
+        return len(text.encode(errors="replace"))
+
+
 TERMINAL: frozenset[CallState] = frozenset({"done", "failed", "cancelled"})
+
+
+@dataclass(slots=True)
+class RequiredLink:
+    """An address that a person must open before a call can succeed: one entry of error -32042 (R4-48)."""
+
+    elicitation_id: str
+    message: str
+    url: str
+    completed: bool = False
+    """The page behind it reported that the person is done there (R4-46)."""
 
 
 @dataclass(slots=True)
@@ -412,9 +462,34 @@ class Call:
     """The frame that settled it, as received; results are read from it on demand."""
     error: CallError | None = None
     findings: list[Finding] = field(default_factory=list)
+    as_task: bool = False
+    """It was sent with `task`."""
+    ttl: int | None = None
+    """The TTL that was asked for, in milliseconds."""
     task_id: str | None = None
+    """Our id of the task that it became."""
+    cancel_wanted: bool = False
+    """It is to be cancelled as soon as its task is known (R2-40)."""
+    progressed: int = 0
+    """How often progress came."""
     asks: list[str] = field(default_factory=list)
+    links: list[RequiredLink] = field(default_factory=list)
+    """What its error wants opened first."""
+    retry_of: str | None = None
+    """The call whose error asked for this one."""
     cancel_reason: str | None = None
+    rounds: list[Round] = field(default_factory=list)
+    round_limit: int = 0
+    """How many rounds are played before a person is asked whether to go on; 0 before the call has begun."""
+    state_plan: StatePlan | None = None
+    """What a tester wants the next retry to carry."""
+    abandoned: bool = False
+    """A person said no where the wire has no way to say it (R6-34)."""
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether it has stopped at its limit of rounds."""
+        return bool(self.rounds) and not self.settled and self.rounds[-1].number > self.round_limit
 
     @property
     def settled(self) -> bool:
@@ -513,6 +588,11 @@ class ConnectionInfo:
         """Whether the server declared a capability (R5-04)."""
         return isinstance(self.server_capabilities, dict) and isinstance(self.server_capabilities.get(capability), dict)
 
+    def declares(self, capability: str, member: str) -> bool:
+        """Whether the server declared one member of a capability, like `resources.subscribe`."""
+        given = self.server_capabilities.get(capability) if isinstance(self.server_capabilities, dict) else None
+        return isinstance(given, dict) and given.get(member) is True
+
 
 @dataclass(slots=True)
 class Listing:
@@ -525,6 +605,43 @@ class Listing:
     at: float | None = None
     stopped: str | None = None
     """Why the list is not complete, when it is not."""
+    pages: int = 0
+    next_cursor: str | None = None
+    """Where the next page begins, when the list is read page by page and there is one."""
+    cursors: frozenset[str] = frozenset()
+    """Those that came so far; one that comes again would never end."""
+    news: News | None = None
+    """What it says otherwise than the time before."""
+    keys: list[str] | None = None
+    """How its items are addressed, once somebody wanted to know."""
+    texts: list[str] | None = None
+    """What of each item is searched, once somebody did."""
+    rejected: list[tuple[type_json, Finding]] = field(default_factory=list)
+    """Tools that 2026-07-28 does not let us offer, each with the reason (R6-23)."""
+    fresh_until: float | None = None
+    """Wall time until which the server says that it may be used again; None when it does not (R6-52)."""
+    scope: str = ""
+    """`public` or `private`: who may use it again."""
+    from_cache: bool = False
+    """Taken from what the connection before had read."""
+
+    def fresh(self, now: float) -> bool:
+        """Whether it may be used again without asking."""
+        return self.whole and self.fresh_until is not None and now < self.fresh_until
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds everything that the server would list."""
+        return self.state == "ready" and self.next_cursor is None and self.stopped is None
+
+
+@dataclass(slots=True)
+class News:
+    """How a list that was read again differs from what it was; by what its items are known by."""
+
+    new: frozenset[str]
+    changed: frozenset[str]
+    gone: list[type_json]
 
 
 def wire_time(at: float) -> str:

@@ -7,7 +7,6 @@ connection's options set a limit. Knows the session it serves and the inbox; kno
 
 from __future__ import annotations
 
-import itertools
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +19,7 @@ from app.core.inbox import Inbox
 from app.core.model import Call, Finding, Gone, Message, Refused
 
 if TYPE_CHECKING:
+    from app.core.tasks import ClientTask
     from app.protocol.receiver_tasks import ReceiverTask, ReceiverTasks
     from app.protocol.rpc import Incoming
     from app.sessions.identity import Identity
@@ -35,7 +35,6 @@ class Asking:
         self._session, self.inbox = session, inbox
         self.tasks: OrderedDict[str, ReceiverTask] = OrderedDict()
         """Receiver tasks by our own id, the recent ones also after they left the wire."""
-        self._task_ids = itertools.count(1)
         self._store: ReceiverTasks | None = None
 
     # ---- from the server
@@ -99,7 +98,7 @@ class Asking:
             notify=notify,
             changed=lambda task: session.changed("task.changed", task.id),
             ended=self._task_ended,
-            ids=lambda: f"t{next(self._task_ids)}",
+            ids=lambda: f"t{next(session.task_ids)}",
         )
         return self._store
 
@@ -135,6 +134,20 @@ class Asking:
         if ask is not None:
             self._end(ask, "withdrawn" if how == "cancelled" else how, reason)
 
+    def put(self, ask: Ask) -> None:
+        """Put an ask before people that came by another way than a request; RpcRefusal when too many are open."""
+        self._add(ask)
+
+    def take_back(self, ask: Ask, reason: str) -> None:
+        """An ask of ours to people that has become pointless: the call behind it goes no further."""
+        if not ask.settled:
+            ask.taken_back = True
+            self._end(ask, "withdrawn", reason)
+
+    def withdraw(self, ask: Ask, reason: str) -> None:
+        """The server no longer asks this."""
+        self._end(ask, "withdrawn", reason)
+
     # ---- making asks
 
     def _new(
@@ -147,7 +160,9 @@ class Asking:
         related_task: str | None = None,
     ) -> Ask:
         session = self._session
-        call = self._cause(request)
+        runs = session.client_tasks.of_wire(asks.related_task_of(request.params))
+        call = self._cause(request, runs)
+        ends = task or runs
         return Ask(
             id=self.inbox.next_id(),
             kind=asks.kind_of_ask(request.method, request.params),
@@ -158,15 +173,18 @@ class Asking:
             message_seq=request.message.seq,
             connection=session.info.number,
             deliver=deliver,
-            expires_at=None if task is None else task.expires_at,
+            expires_at=None if ends is None else ends.expires_at,
             call_id=None if call is None else call.id,
-            task_id=None if task is None else task.id,
+            task_id=None if ends is None else ends.id,
             related_task=related_task,
             findings=list(session.messages.findings(request.message.seq)),
         )
 
-    def _cause(self, request: Incoming) -> Call | None:
-        """Which call an ask belongs to: the one whose POST carried it, else the only one that runs."""
+    def _cause(self, request: Incoming, task: ClientTask | None = None) -> Call | None:
+        """Which call an ask belongs to: that of the task it names, else the one whose POST carried it, else the only
+        one that runs."""
+        if task is not None and (call := self._session.calls.get(task.call_id or "")) is not None and not call.settled:
+            return call
         running = [call for call in self._session.running if not call.quiet]
         if request.via is not None:
             return next((call for call in running if any(leg.rpc_id == request.via for leg in call.legs)), None)
@@ -174,6 +192,9 @@ class Asking:
 
     def _add(self, ask: Ask) -> None:
         self.inbox.add(ask)
+        task = self._session.client_tasks.tasks.get(ask.task_id or "")
+        if task is not None:
+            task.asks.append(ask.id)
         call = self._session.calls.get(ask.call_id or "")
         if call is not None:
             call.asks.append(ask.id)
@@ -206,7 +227,7 @@ class Asking:
         """Take an answer of a person or a script, check it, and send it; returns once it has left.
 
         Refused with the fields that are wrong, unless `force` sends it all the same; Gone when the ask is settled."""
-        if ask.state != "open":
+        if ask.state not in ("open", "held"):
             raise Gone(ask.words())
         who = AnsweredBy(by.kind, by.name)
         force = said.get("force") is True

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from app.core import checks
+from app.core import checks, modern, tasks
 from app.core.jsontext import THREAD_ABOVE, parse_async
 from app.core.links import required_links
 from app.core.model import Call, CallError, CallLog, CallState, Finding, Gone, Leg, Progress, Refused, RpcId
+from app.core.tasks import CORE
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection, Patience
-    from app.protocol.rpc import Outgoing
+    from app.protocol.connection import Connection
+    from app.protocol.patience import Patience
+    from app.protocol.rpc import Outgoing, Reply
     from app.sessions.session import Session
 
 logger = logging.getLogger("parley.sessions")
@@ -47,6 +49,14 @@ class Calling:
         """The calls that are not settled."""
         return [call for cid in self._scopes if (call := self.calls.get(cid)) is not None and not call.settled]
 
+    @property
+    def wants_logs(self) -> bool:
+        """Whether a request of ours that is under way asked for log messages (R6-51)."""
+        if self._session.options.log_level is not None:
+            return True
+        metas = ((call.params or {}).get("_meta") for call in self.running)
+        return any(isinstance(meta, dict) and modern.META_LOG_LEVEL in meta for meta in metas)
+
     def start(
         self,
         method: str,
@@ -57,14 +67,17 @@ class Calling:
         quiet: bool = False,
         as_task: bool = False,
         ttl: int | None = None,
+        force: bool = False,
         by: Identity,
     ) -> Call:
-        """Begin a call and return it at once. Gone when there is no connection."""
+        """Begin a call and return it at once. Gone when there is no connection.
+
+        A tool is called as a task only where server and tool allow it, else plainly, with a note; one that runs only
+        as a task is Refused plainly. `force` sends what was said, whatever the rules."""
         connection = self._session.connection
         if connection is None or self._session.info.state != "ready":
             raise Gone("This session is not connected. Connect first, then call again.")
-        if as_task or ttl is not None:
-            raise Refused("Calling as a task comes with a later release.", {"/as_task": ["Not available yet."]})
+        params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
         if len(self._scopes) >= self._session.limits.calls_running:
             raise Gone(f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one.")
         call = Call(
@@ -76,6 +89,9 @@ class Calling:
             by=by.kind,
             quiet=quiet,
             notification=notification,
+            as_task=as_task,
+            ttl=_ttl_of(params) if as_task else None,
+            findings=findings,
         )
         self.calls[call.id] = call
         self._forget_old_calls()
@@ -86,21 +102,51 @@ class Calling:
         self._session.start_soon(self._run, call, seconds, scope, connection)
         return call
 
+    def _as_task(
+        self, method: str, params: dict[str, Any] | None, wanted: bool, ttl: int | None, force: bool
+    ) -> tuple[dict[str, Any] | None, bool, list[Finding]]:
+        """What is sent, whether as a task, and what there is to say about that (R2-01…R2-05)."""
+        if ttl is not None and not wanted:
+            raise Refused("A TTL belongs to a task.", {"/ttl": ["Say `as_task` too, or leave it out."]})
+        if method != "tools/call":
+            if wanted:
+                raise Refused("Only a tool can be called as a task.", {"/as_task": ["Only with `tools/call`."]})
+            return params, False, []
+        given = params or {}
+        by_hand = "task" in given
+        support = self._session.client_tasks.support(given.get("name"))
+        if wanted or by_hand:
+            if wanted and support.no_task and not force:
+                return params, False, [tasks.dropped(support.no_task)]
+            findings = [tasks.forced(support.no_task)] if support.no_task else []
+            return (given if by_hand else {**given, **CORE.ask(ttl)}), True, findings
+        if support.no_plain:
+            if not force:
+                raise Refused(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
+            return params, False, [tasks.forced(support.no_plain)]
+        return params, False, []
+
     def cancel(self, cid: str, reason: str = "cancelled by the person") -> Call:
-        """Stop waiting for a call, and tell the server so. KeyError when unknown, Gone when settled."""
+        """Stop waiting for a call, and tell the server so. KeyError when unknown, Gone when settled.
+
+        A call that became a task is cancelled by its task, and settled when the server says so."""
         call = self.calls[cid]
         if call.settled:
             raise Gone(f"This call is {call.state} already.")
+        if self._session.client_tasks.cancel_call(call):
+            return call
+        if call.settled:
+            return call
         call.cancel_reason = reason
-        self._settle(call, "cancelled")
+        self.settle(call, "cancelled")
         scope = self._scopes.get(cid)
         if scope is not None:
             scope.cancel()
         return call
 
     async def _run(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
-        from app.protocol.connection import OutOfTime, Patience
         from app.protocol.link import LinkError, RequestLost
+        from app.protocol.patience import OutOfTime, Patience
         from app.protocol.rpc import Outgoing
 
         options = self._session.options
@@ -111,36 +157,68 @@ class Calling:
             quiet=call.quiet,
             on_sent=lambda rpc_id, seq: self._sent(call, rpc_id, seq),
             on_progress=lambda values, seq: self._progress(call, values, patience),
+            lasts=self._session.client_tasks.announces,
+            tells=not call.as_task,
         )
         try:
             with scope:
                 try:
                     if call.notification:
                         await connection.notify(call.method, call.params)
-                        self._settle(call, "done")
+                        self.settle(call, "done")
                     else:
                         await self._take_reply(call, connection, patience, wanted)
                 except OutOfTime:
-                    self._fail(call, CallError(None, f"No answer within {_seconds(seconds)}.", kind="timeout"))
+                    if call.cancel_wanted:
+                        call.cancel_reason = "Cancelled before the server said which task it is."
+                        self.settle(call, "cancelled")
+                    self.fail(call, CallError(None, f"No answer within {_seconds(seconds)}.", kind="timeout"))
                 except RequestLost as fault:
                     words = f"{fault.message} {fault.trouble.advice}".strip()
-                    self._fail(call, CallError(None, words, kind="http"))
+                    self.fail(call, CallError(None, words, kind="http"))
                 except LinkError as fault:
-                    self._fail(call, CallError(None, f"The connection was lost: {fault.message}", kind="connection"))
+                    self.fail(call, CallError(None, f"The connection was lost: {fault.message}", kind="connection"))
                 except Exception as fault:
                     # It must not reach the task group: that one carries every session of this process.
                     logger.exception("a call of session %s failed inside Parley", self._session.id)
-                    self._fail(call, CallError(None, f"Parley could not carry out this call: {fault}", kind="internal"))
+                    self.fail(call, CallError(None, f"Parley could not carry out this call: {fault}", kind="internal"))
         finally:
             del self._scopes[call.id]
             self._patience.pop(call.id, None)
 
     async def _take_reply(self, call: Call, connection: Connection, patience: Patience, wanted: Outgoing) -> None:
-        reply = await connection.call(call.method, call.params, wanted, patience)
+        """One request and its reply; when the reply is a task, what ends the task is the reply."""
+        if connection.modern:
+            outcome = await self._session.rounds.play(call, connection, patience, wanted)
+            if outcome is None:
+                return
+            reply = outcome.reply
+            if outcome.invalid:
+                self._keep(call, reply)
+                self.fail(call, CallError(None, outcome.invalid, kind="invalid"))
+                return
+        else:
+            reply = await connection.call(call.method, call.params, wanted, patience)
+        self._keep(call, reply)
+        task = self._session.client_tasks.created(call, reply)
+        if task is not None:
+            self._patience.pop(call.id, None)
+            result = await self._session.client_tasks.follow(call, task, connection)
+            if result is None:
+                return
+            reply = result
+            self._keep(call, reply)
+        await self._take_result(call, reply, connection)
+
+    def _keep(self, call: Call, reply: Reply) -> None:
+        """Remember a reply with its leg; the newest is the one that counts."""
         call.legs[-1].reply_seq = reply.seq
+        self._reply_bytes += len(reply.raw) - len(call.reply or b"")
         call.reply = reply.raw
-        self._reply_bytes += len(reply.raw)
         call.findings += self._session.messages.findings(reply.seq)
+
+    async def _take_result(self, call: Call, reply: Reply, connection: Connection) -> None:
+        """Settle a call by the reply that is its result."""
         if reply.is_error:
             error = reply.value["error"]
             fields = error if isinstance(error, dict) else {"message": str(error)}
@@ -149,20 +227,39 @@ class Calling:
             failed = CallError(number, str(fields.get("message", "")), fields.get("data"))
             call.links, remarks = required_links(failed)
             call.findings += [self._session.messages.remark(reply.seq, finding) for finding in remarks]
-            self._fail(call, failed)
+            self.fail(call, failed)
             return
         result = reply.value.get("result")
         findings = await connection.judge(call.method, connection.version, result, len(reply.raw))
         findings += await self._check_output(call, result, len(reply.raw))
+        findings += self._check_task(call, result)
         for finding in findings:
             call.findings.append(self._session.messages.remark(reply.seq, finding))
-        self._settle(call, "done")
+        self.settle(call, "done")
+
+    def _check_task(self, call: Call, result: Any) -> list[Finding]:
+        """What a result says wrongly of its task, or of having none."""
+        running, params = self._session.client_tasks, call.params or {}
+        if call.method == "tasks/result":
+            task = running.of_wire(params.get("taskId"))
+            if task is not None:
+                task.answered = True
+            return running.judge_result(params.get("taskId"), result, None if task is None else task.status)
+        if call.method != "tools/call":
+            return []
+        task = running.tasks.get(call.task_id or "")
+        if task is not None:
+            return running.judge_result(task.task_id, result, task.status)
+        return [tasks.plain_allowed()] if running.support(params.get("name")).no_plain and not call.as_task else []
 
     async def _check_output(self, call: Call, result: Any, size: int) -> list[Finding]:
         """Whether a tool's structured result fits the output schema the server listed."""
-        if call.method != "tools/call" or call.params is None:
+        if call.params is None or call.method not in ("tools/call", "tasks/result"):
             return []
         name = call.params.get("name")
+        if call.method == "tasks/result":
+            task = self._session.client_tasks.of_wire(call.params.get("taskId"))
+            name = None if task is None else task.tool
         listed = next(
             (tool for tool in self._session.tools.items if isinstance(tool, dict) and tool.get("name") == name), None
         )
@@ -172,6 +269,11 @@ class Calling:
         if size <= THREAD_ABOVE:
             return checks.structured_output(schema, result)
         return await anyio.to_thread.run_sync(checks.structured_output, schema, result)
+
+    def abandon(self, call: Call, reason: str) -> None:
+        """A person said no, and this wire has no way to say it: the call ends here (R6-34)."""
+        call.abandoned, call.cancel_reason = True, reason
+        self.settle(call, "cancelled")
 
     def waits(self, call: Call, waits: bool) -> None:
         """A call waits for a person, or goes on; its time limit stands still meanwhile (architecture.md §7)."""
@@ -187,6 +289,9 @@ class Calling:
 
     def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
         call.legs.append(Leg(rpc_id, seq))
+        if self._session.modern and call.method in modern.GONE_METHODS:
+            call.findings.append(self._session.messages.remark(seq, modern.gone_method(call.method)))
+            return
         capability = checks.METHOD_CAPABILITY.get(call.method)
         if capability is not None and not self._session.info.offers(capability):
             call.findings.append(self._session.messages.remark(seq, checks.not_offered(call.method, capability)))
@@ -199,16 +304,19 @@ class Calling:
             message[:_PROGRESS_WORDS] if isinstance(message, str) else None,
             self._session.wall(),
         )
-        if patience.renewed_by_progress and call.state == "running":
+        call.progressed += 1
+        if patience.renewed_by_progress and call.state == "running" and call.task_id is None:
             call.deadline_at = self._session.wall() + patience.seconds
         self._session.changed("call.changed", call.id)
 
-    def _fail(self, call: Call, error: CallError) -> None:
+    def fail(self, call: Call, error: CallError) -> None:
+        """End a call with an error, unless it has ended."""
         if not call.settled:
             call.error = error
-        self._settle(call, "failed")
+        self.settle(call, "failed")
 
-    def _settle(self, call: Call, state: CallState) -> None:
+    def settle(self, call: Call, state: CallState) -> None:
+        """Move a call to its end; the first end counts."""
         if call.settle(state, at=self._session.wall(), now=self._session.mono()):
             self._session.changed("call.settled", call.id)
 
@@ -263,7 +371,16 @@ class Calling:
     def connection_ended(self, message: str) -> None:
         """Nothing stays running on a connection that is gone."""
         for call in self.running:
-            self._fail(call, CallError(None, message, kind="connection"))
+            self.fail(call, CallError(None, message, kind="connection"))
+            if call.rounds:  # it may wait for answers that no longer have anywhere to go
+                self._scopes[call.id].cancel()
+
+
+def _ttl_of(params: dict[str, Any] | None) -> int | None:
+    """The TTL that a call asks for."""
+    task = (params or {}).get("task")
+    ttl = task.get("ttl") if isinstance(task, dict) else None
+    return ttl if isinstance(ttl, int) and not isinstance(ttl, bool) else None
 
 
 def _seconds(value: float) -> str:

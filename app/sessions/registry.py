@@ -8,15 +8,16 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 
-from app.core.model import AnyTarget, Options, Refused, StdioTarget, target_digest
+from app.core.model import AnyTarget, HttpTarget, Options, Refused, StdioTarget, target_digest
 from app.sessions.identity import Identity
 from app.sessions.session import Session
 from app.settings import Limits, Settings
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
+_ERAS_KEPT = 1_000
 
 
 class SessionRegistry:
@@ -39,14 +41,17 @@ class SessionRegistry:
         *,
         wall: Callable[[], float] = time.time,
         mono: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
-        self.settings, self.wall, self.mono = settings, wall, mono
+        self.settings, self.wall, self.mono, self.sleep = settings, wall, mono, sleep
         self.group: anyio.abc.TaskGroup
         self.closing = False
         self._sessions: dict[str, Session] = {}
         self._numbers = itertools.count(1)
         self._loaded = anyio.Event()
         self._consents: dict[str, set[str]] = {}
+        self._legacy: OrderedDict[str, float] = OrderedDict()
+        """Targets that turned out to be of the older era, and when they did."""
         self.store = Store(settings.data_dir, wall)
         self._stack = contextlib.AsyncExitStack()
         self.egress: Egress
@@ -123,6 +128,15 @@ class SessionRegistry:
         """The open sessions of an identity, oldest first."""
         return [session for session in self._sessions.values() if session.owner == identity.id]
 
+    def busy_beside(self, session: Session) -> bool:
+        """Whether a call runs in any other session."""
+        return any(
+            call.state == "running"
+            for other in self._sessions.values()
+            if other is not session
+            for call in other.running
+        )
+
     async def close(self, session: Session) -> None:
         """End a session. It cannot be found from the first moment on."""
         self._sessions.pop(session.id, None)
@@ -157,6 +171,20 @@ class SessionRegistry:
         if len(agreed) < 1000:
             agreed.add(target_digest(target))
 
+    def known_legacy(self, target: AnyTarget) -> bool:
+        """Whether this target was found to be of the older era a short while ago: no probe is needed (R6-10)."""
+        at = self._legacy.get(_place(target))
+        return at is not None and self.mono() - at < self.settings.limits.known_era_seconds
+
+    def learned_era(self, target: AnyTarget, era: Literal["legacy", "modern"]) -> None:
+        """Remember what a probe found, or that it was wrong."""
+        if era == "modern":
+            self._legacy.pop(_place(target), None)
+        elif not self.known_legacy(target):
+            self._legacy[_place(target)] = self.mono()
+        while len(self._legacy) > _ERAS_KEPT:
+            self._legacy.popitem(last=False)
+
     def remember(self, identity: Identity, target: AnyTarget, options: Options | None = None) -> None:
         """Keep a target among the recent ones; the disk follows when it can."""
         self.group.start_soon(self.store.write, self.store.used(identity.id, target, options or Options()))
@@ -164,3 +192,8 @@ class SessionRegistry:
     def recent(self, identity: Identity) -> list[AnyTarget]:
         """The targets this identity used, newest first."""
         return [kept.target for kept in self.store.of(identity.id)]
+
+
+def _place(target: AnyTarget) -> str:
+    """What an era is remembered for: an address, or a command with all that belongs to it."""
+    return target.url if isinstance(target, HttpTarget) else target_digest(target)

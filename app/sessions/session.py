@@ -6,6 +6,7 @@ process. It is the `Host` of its connection, and hands what arrives to the room 
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 from pydantic import ValidationError
 
+from app.core import modern
 from app.core.events import EventKind, EventLog
 from app.core.inbox import Inbox
 from app.core.jsontext import Parsed
@@ -38,8 +40,15 @@ from app.core.model import (
 )
 from app.sessions.asking import Asking
 from app.sessions.calling import Calling
+from app.sessions.client_tasks import ClientTasks
+from app.sessions.comparing import Comparing
 from app.sessions.identity import PARLEY, Identity
+from app.sessions.listening import Listening
 from app.sessions.listing import Listings
+from app.sessions.pinging import Pinging
+from app.sessions.rounds import Rounds
+from app.sessions.server_log import ServerLog
+from app.sessions.watching import Watching
 from app.settings import Limits
 
 if TYPE_CHECKING:
@@ -65,6 +74,9 @@ class Session:
         self._limits = limits = registry.settings.limits
         self.wall = self._wall = registry.wall
         self.mono = self._mono = registry.mono
+        self.sleep = registry.sleep
+        self.task_ids = itertools.count(1)
+        """Tasks of both kinds are numbered together: one address, one task."""
         self.id, self.number, self.owner = sid, number, owner.id
         self.created_at = self._wall()
         self.events = EventLog(limits.events)
@@ -76,8 +88,20 @@ class Session:
         self.info = ConnectionInfo()
         self.calling = Calling(self)
         """What the people here ask of the server."""
+        self.client_tasks = ClientTasks(self)
+        """Which of that runs on the server as a task."""
+        self.rounds = Rounds(self)
+        """What the server wants to know before it answers them (2026-07-28)."""
         self.listings = Listings(self)
         """What the server says it has."""
+        self.listening = Listening(self)
+        """What the server was asked to tell of (2026-07-28)."""
+        self.comparing = Comparing(self, registry)
+        """Which calls were run in the other era too."""
+        self.watching = Watching(self)
+        """Which resources are watched, and which have changed."""
+        self.pinging = Pinging(self)
+        self.server_log = ServerLog()
         self.asking = Asking(self, Inbox(limits.open_asks, limits.settled_asks, self.events, self._wall))
         """What the server asks of the people here."""
         self.closed = False
@@ -115,12 +139,17 @@ class Session:
     @property
     def open_asks(self) -> int:
         """How many asks wait for an answer."""
-        return len(self.inbox.open)
+        return sum(ask.state != "held" for ask in self.inbox.open)
 
     @property
     def connection(self) -> Connection | None:
         """The live connection."""
         return self._connection
+
+    @property
+    def modern(self) -> bool:
+        """Whether the connection is of the era without a handshake, 2026-07-28."""
+        return self.info.era == "modern"
 
     @property
     def calls(self) -> dict[str, Call]:
@@ -171,11 +200,12 @@ class Session:
             raise Gone("This session is connected already. Disconnect first, or open another session.")
         self.target, self.options = target, options
         self.listings.reset()
+        self.watching.reset()
         self.info = ConnectionInfo(
             state="connecting",
             number=self.info.number + 1,
             began_at=self._wall(),
-            deadline_at=self._wall() + self._limits.handshake_seconds,
+            deadline_at=self._wall() + self._patience(options),
         )
         self._stderr_mark = self.stderr.count
         self._registry.remember(by, target, options)
@@ -184,6 +214,10 @@ class Session:
         before, self._ended = self._ended, anyio.Event()
         self._began = self._mono()
         self._registry.group.start_soon(self._live, self.info, target, options, before, self._ended)
+
+    def _patience(self, options: Options) -> float:
+        """How long connecting may take: in the era `auto` there is a probe before the handshake."""
+        return self._limits.handshake_seconds + (self._limits.probe_seconds if options.era == "auto" else 0)
 
     async def disconnect(self) -> None:
         """Close the connection; returns when the child is gone. The session and its history stay."""
@@ -207,7 +241,14 @@ class Session:
                 await self._registry.until_ready()
                 from app.protocol.connection import Connection
 
-                connection = self._connection = Connection(target, options, self, self._limits, self._registry.egress)
+                connection = self._connection = Connection(
+                    target,
+                    options,
+                    self,
+                    self._limits,
+                    self._registry.egress,
+                    known_legacy=self._registry.known_legacy(target),
+                )
                 try:
                     trouble = await connection.run()
                 except Exception:
@@ -243,7 +284,11 @@ class Session:
         self.asking.connection_ended(self.info.number, "" if trouble is None else trouble.message)
         message = "The connection was closed." if trouble is None else f"The connection was lost: {trouble.message}"
         self.calling.connection_ended(message)
+        self.client_tasks.connection_ended()
+        self.listening.connection_ended(trouble is None)
         self.listings.connection_ended()
+        self.watching.connection_ended()
+        self.pinging.connection_ended()
         self.changed("connection.changed", "connection")
 
     # ---- what the connection tells us (its Host)
@@ -274,6 +319,10 @@ class Session:
         """Keep one remark beside a frame, and beside the call whose reply it is."""
         self.messages.remark(seq, finding)
 
+    def others_wait(self) -> bool:
+        """Whether another session waits for an answer right now."""
+        return self._registry.busy_beside(self)
+
     def stderr_line(self, line: bytes) -> None:
         """Keep one line of the server's stderr."""
         self.stderr.write(line)
@@ -294,7 +343,7 @@ class Session:
     def opened(self, transport: str, pid: int | None) -> None:
         """The link is open; the handshake begins."""
         self.info.transport, self.info.pid = transport, pid
-        self.info.deadline_at = self._wall() + self._limits.handshake_seconds
+        self.info.deadline_at = self._wall() + self._patience(self.options)
         label = "" if self.target is None else self.target.label
         self.step(f"Started {label}" if pid is not None else f"Dialled {label}")
 
@@ -303,24 +352,37 @@ class Session:
         info, now = self.info, self._wall()
         if info.state != "connecting":
             return
-        info.state, info.era, info.protocol_version = "ready", "legacy", agreed.version
+        info.state, info.era, info.protocol_version = "ready", agreed.era, agreed.version
+        if self.target is not None and self.options.era == "auto":
+            self._registry.learned_era(self.target, agreed.era)
         info.server_info, info.server_capabilities = agreed.server_info, agreed.server_capabilities
         info.client_capabilities, info.instructions = agreed.client_capabilities, agreed.instructions
         info.ready_at, info.deadline_at = now, None
         info.connect_ms = (self._mono() - self._began) * 1000
         self.step("Ready")
         self.listings.connected()
-        if self.options.log_level is not None and info.offers("logging"):
+        self.client_tasks.connected()
+        self.listening.connected()
+        if self.options.log_level is not None and info.offers("logging") and info.era == "legacy":
             self.start_call("logging/setLevel", {"level": self.options.log_level}, quiet=True, by=PARLEY)
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> None:
         """A notification arrived: log lines go to the call that runs, list changes to the listing."""
+        if self.listening.notified(method, params, message):
+            return
         if method == "notifications/message":
+            if self.info.era == "modern" and not self.calling.wants_logs:
+                self.finding(message.seq, modern.unasked_log())
             self.calling.logged(params, message.size)
+            self.server_log.write(params, message.seq, message.at)
+        elif method == "notifications/resources/updated":
+            self.watching.notified(params)
+        elif self.client_tasks.wire is not None and method == self.client_tasks.wire.notification:
+            self.client_tasks.notified(params, message)
         elif method == "notifications/elicitation/complete":
             self.asking.completed_elsewhere(params.get("elicitationId"), message)
-        else:
-            self.listings.notified(method)
+        elif (unannounced := self.listings.notified(method)) is not None:
+            self.messages.remark(message.seq, unannounced)
 
     async def asked(self, request: Incoming) -> None:
         """The server asks a person; returns when they have answered."""
@@ -350,6 +412,7 @@ class Session:
         quiet: bool = False,
         as_task: bool = False,
         ttl: int | None = None,
+        force: bool = False,
         by: Identity,
     ) -> Call:
         """Begin a call and return it at once. Gone when there is no connection."""
@@ -361,6 +424,7 @@ class Session:
             quiet=quiet,
             as_task=as_task,
             ttl=ttl,
+            force=force,
             by=by,
         )
 
@@ -388,7 +452,7 @@ class Session:
             raise Refused(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
         self.roots = list(roots)
         self.changed("roots.changed", "roots")
-        if self._connection is not None and self.info.state == "ready" and self.options.roots:
+        if self._connection is not None and self.info.state == "ready" and self.options.roots and not self.modern:
             await self._connection.notify("notifications/roots/list_changed", None)
 
     async def change_options(self, changes: dict[str, Any]) -> None:
@@ -411,7 +475,7 @@ class Session:
             self._connection.options = self.options
         self.changed("options.changed", "options")
         level = changes.get("log_level")
-        if level is not None and self.info.state == "ready" and self.info.offers("logging"):
+        if level is not None and self.info.state == "ready" and self.info.offers("logging") and not self.modern:
             self.start_call("logging/setLevel", {"level": level}, quiet=True, by=PARLEY)
 
     # ---- waiting
