@@ -114,7 +114,10 @@ async def sign_in(context: Context, arguments: SignInArguments) -> types.CallToo
         await anyio.sleep(arguments.completes_after)
         await complete_sign_in(client.visitor, session, elicitation_id)
 
-    if under_way is not None and arguments.completes_after:
+    if client.modern:
+        client.visitor.signed_in = under_way is not None
+        client.visitor.sign_ins.clear()  # nobody is told of the end: the next call shows it
+    elif under_way is not None and arguments.completes_after:
         context.lifespan_context.errands.start_soon(complete_later, under_way)
     return structured(told, in_words(told))
 
@@ -130,7 +133,10 @@ class Completed(BaseModel):
 @TOOLS.offer("Confirm the sign-in", NoArguments, output=Completed, changes=True)
 async def confirm_sign_in(context: Context, arguments: NoArguments) -> types.CallToolResult:
     """Plays the harbour office: completes every sign-in under way, with a notification for each."""
-    visitor = Client(context).visitor
+    client = Client(context)
+    visitor = client.visitor
+    if client.modern:
+        raise ToolError(f"Links have no end of their own in {context.protocol_version}: call needs_sign_in again.")
     if not visitor.sign_ins:
         raise ToolError("No sign-in is under way. Call sign_in or needs_sign_in first.")
     completed = list(visitor.sign_ins)
@@ -145,10 +151,14 @@ class NeedsSignInArguments(Arguments):
 
 @TOOLS.offer("Collect the tickets", NeedsSignInArguments, changes=True)
 async def needs_sign_in(context: Context, arguments: NeedsSignInArguments) -> types.CallToolResult:
-    """Works only for those who are signed in. Everybody else gets error -32042 with the link to do so."""
+    """Works only for those who are signed in. Everybody else gets the link: in error -32042, or in a round."""
     client = Client(context)
     client.require(*questions.LINK)
-    if not client.visitor.signed_in:
+    if client.modern:
+        told, _ = await ask_to_sign_in(client, Manner())
+        if not told.accepted:
+            raise ToolError("Without the harbour office there are no tickets.")
+    elif not client.visitor.signed_in:
         under_way = list(client.visitor.sign_ins)
         params = questions.link_params(under_way[-1] if under_way else begin_sign_in(client.visitor))
         raise MCPError(

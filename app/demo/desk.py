@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import anyio
 import anyio.abc
@@ -19,9 +19,16 @@ import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
+from mcp.server.subscriptions import SubscriptionBus
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.demo.world import STATUSES, departures
+
+if TYPE_CHECKING:
+    from app.demo.running import Running
+
+if TYPE_CHECKING:
+    from app.demo.voyages import Voyage
 
 MOST_SESSIONS = 256
 MOST_SIGHTINGS = 500
@@ -67,6 +74,8 @@ class Visitor:
     sign_ins: dict[str, str] = field(default_factory=dict)
     """The sign-ins that are under way: the id of the elicitation, and its URL."""
     signed_in: bool = False
+    running: "dict[str, Running]" = field(default_factory=dict)
+    """The tasks that the desk runs for this visitor."""
 
     def saw(self, kind: str, method: str, body: Any, task_id: str | None = None) -> None:
         """Remember what the client sent."""
@@ -84,8 +93,12 @@ class Desk:
     """The departure board, the visitors by their session, and the work that outlives the call that began it."""
 
     errands: anyio.abc.TaskGroup
+    bus: SubscriptionBus
+    """Where clients of 2026-07-28 hear of changes."""
     step: int = 0
     visitors: dict[str, Visitor] = field(default_factory=dict)
+    voyages: "dict[str, Voyage]" = field(default_factory=dict)
+    """Tasks of the extension, by their id."""
 
     def visitor(self, context: "Context") -> Visitor:
         """The visitor who sent this request. Over stdio there is only one; over HTTP the oldest is forgotten first."""
@@ -103,10 +116,10 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_desk(server: Server[Desk]) -> AsyncIterator[Desk]:
+async def open_desk(server: Server[Desk], bus: SubscriptionBus) -> AsyncIterator[Desk]:
     """The lifespan of the server: one desk, shared by all its connections."""
     async with anyio.create_task_group() as errands:
-        yield Desk(errands)
+        yield Desk(errands, bus)
         errands.cancel_scope.cancel()
 
 

@@ -1,10 +1,11 @@
 """How the desk asks its client: plainly, or as a task that the client executes and the desk collects (2025-11-25).
 
+In 2026-07-28 a server sends no requests: there the same question is returned, and the call played again (rounds.py).
 Owns the wire of an ask, the check of what the client declared, and the manners of a requestor: poll no faster than
 told, fetch the result at the end, cancel what nobody waits for any more. Knows none of the questions and no tool.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
@@ -13,8 +14,10 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, RootModel
 
+from app.demo import rounds
 from app.demo.desk import Context, Visitor
 from app.demo.tools import ToolError
 
@@ -125,13 +128,16 @@ def in_words(told: Told) -> str:
     return f"The answer to our question: {action}." if action else "The client answered."
 
 
-def lacking(context: Context, needs: Iterable[str]) -> str | None:
+def lacking(context: Context, needs: Collection[str]) -> str | None:
     """Why these capabilities of the client cannot be used here, in one sentence; nothing if they can."""
-    if not context.session.can_send_request:
+    modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+    if not modern and not context.session.can_send_request:
         return (
-            f"This connection ({context.protocol_version}) has no way for a server to send requests: connect with "
-            "revision 2025-11-25 or older."
+            f"This connection ({context.protocol_version}) has no way for a server to send requests: connect over "
+            "stdio, or with a session."
         )
+    if modern and any(need.startswith("tasks.") for need in needs):
+        return f"Clients have no tasks of their own in {context.protocol_version}: connect with revision 2025-11-25."
     capabilities = context.session.client_capabilities
     declared = capabilities.model_dump(by_alias=True, exclude_none=True) if capabilities is not None else {}
     for need in needs:
@@ -155,17 +161,34 @@ def declares(capabilities: Mapping[str, Any], need: str) -> bool:
     return True
 
 
+def required(needs: Iterable[str]) -> dict[str, Any]:
+    """Capabilities as an object, the way a client would declare them."""
+    found: dict[str, Any] = {}
+    for need in needs:
+        place = found
+        for name in need.split("."):
+            place = place.setdefault(name, {})
+    return found
+
+
 class Client:
     """The client that made the call which is being answered. Everything that it sends back is a sighting."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.visitor: Visitor = context.lifespan_context.visitor(context)
+        self.modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     def require(self, *needs: str) -> None:
-        """ToolError, which becomes a result with `isError`, if the client lacks one of these capabilities."""
-        if (reason := lacking(self.context, needs)) is not None:
-            raise ToolError(reason)
+        """ToolError, which becomes a result with `isError`, if the client lacks one of these capabilities.
+
+        In 2026-07-28 there is an error for it, which names them."""
+        if (reason := lacking(self.context, needs)) is None:
+            return
+        if self.modern and not any(need.startswith("tasks.") for need in needs):
+            wanted = {"requiredCapabilities": required(needs)}
+            raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, reason, wanted)
+        raise ToolError(reason)
 
     def needs(self, question: Question, manner: Manner) -> tuple[str, ...]:
         """All that the client must have declared to be asked like this."""
@@ -187,6 +210,10 @@ class Client:
     async def ask(self, question: Question, manner: Manner = PLAINLY) -> Told:
         """Ask and wait for what comes of it. An error of the client is an outcome, not an exception."""
         self.require(*self.needs(question, manner))
+        if self.modern:
+            if manner.patience is not None:
+                raise ToolError(f"A question cannot be taken back in {self.context.protocol_version}.")
+            return self.ask_all([question])[0]
         told, started = Told(), anyio.current_time()
         try:
             if manner.as_task:
@@ -200,6 +227,21 @@ class Client:
             told.refuse(error)
         told.seconds = round(anyio.current_time() - started, 3)
         return told
+
+    def ask_all(self, questions: list[Question]) -> list[Told]:
+        """Several questions in one round of 2026-07-28; what was not answered yet is returned to the client."""
+        talk = rounds.current.get()
+        if talk is None:
+            raise ToolError("The desk can ask only in the middle of a call.")
+        # Links have no id in this era.
+        wire = [
+            {"method": each.method, "params": {k: v for k, v in each.params.items() if k != "elicitationId"}}
+            for each in questions
+        ]
+        answers = talk.ask(*wire)
+        for question, answer in zip(questions, answers, strict=True):
+            self.visitor.saw("answer", question.method, answer)
+        return [Told(answer=answer) for answer in answers]
 
     async def _ask_as_task(self, question: Question, manner: Manner, told: Told) -> None:
         wanted = {} if manner.ttl_ms is None else {"ttl": manner.ttl_ms}

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from app.demo import questions
 from app.demo.desk import Context
+from app.demo.peer import Client
 from app.demo.world import DESTINATIONS, MOODS, base64, describe, picture
 
 DESTINATION_ARGUMENT = types.PromptArgument(
@@ -25,6 +27,12 @@ PROMPTS = [
         name="caption_picture",
         title="Caption a picture",
         description="A conversation with an image and an embedded resource.",
+        arguments=[DESTINATION_ARGUMENT],
+    ),
+    types.Prompt(
+        name="packing_list",
+        title="Packing list",
+        description="Asks who travels, and for how long, before it is written.",
         arguments=[DESTINATION_ARGUMENT],
     ),
     types.Prompt(
@@ -59,6 +67,13 @@ async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> 
         )
     )
     name = DESTINATIONS[slug].name
+    if prompt.name == "packing_list":
+        told = await Client(context).ask(questions.travellers())
+        content = (told.answer or {}).get("content") or {}
+        who, days = (content.get("who"), content.get("days", 2)) if told.accepted else ("somebody", 2)
+        wish = f"Write a packing list for {who}: {days} days in {name}. Use the page below."
+        messages = [message("user", types.TextContent(text=wish)), message("user", page)]
+        return types.GetPromptResult(description=prompt.description, messages=messages)
     if prompt.name == "plan_weekend":
         wish = f"Plan two days in {name} for me. The mood: {given.get('mood') or 'quiet'}. Use the page below."
         messages = [message("user", types.TextContent(text=wish)), message("user", page)]
@@ -79,7 +94,7 @@ async def complete(context: Context, params: types.CompleteRequestParams) -> typ
     earlier = (params.context.arguments if params.context else None) or {}
     choices: Sequence[str] = ()
     match about, params.argument.name:
-        case ("plan_weekend" | "caption_picture", "destination"):
+        case ("plan_weekend" | "caption_picture" | "packing_list", "destination"):
             choices = list(DESTINATIONS)
         case ("plan_weekend", "mood"):
             choices = MOODS

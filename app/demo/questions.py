@@ -47,6 +47,29 @@ def preferences() -> Question:
     return Question("elicitation/create", form(message, properties, ["outputFormat"]), FORM)
 
 
+def confirmation() -> Question:
+    """A form with one switch."""
+    properties = {"sure": {"type": "boolean", "title": "Yes, book it", "default": True}}
+    return Question("elicitation/create", {"mode": "form", **form("Shall we book it?", properties, [])}, FORM)
+
+
+def travellers() -> Question:
+    """A small form for a prompt."""
+    properties = {
+        "who": {"type": "string", "title": "Who travels?", "minLength": 1, "maxLength": 80},
+        "days": {"type": "integer", "title": "For how many days?", "minimum": 1, "maximum": 30, "default": 2},
+    }
+    message = "Before we write the packing list: who travels, and for how long?"
+    return Question("elicitation/create", {"mode": "form", **form(message, properties, ["who"])}, FORM)
+
+
+def diary_consent() -> Question:
+    """A form before a resource is given out."""
+    properties = {"promise": {"type": "boolean", "title": "I will not laugh", "default": False}}
+    message = "This is the diary of the Dorothea's captain. Do you promise not to laugh?"
+    return Question("elicitation/create", {"mode": "form", **form(message, properties, ["promise"])}, FORM)
+
+
 # Every kind of field that a form may have (R4-04 to R4-08); those without a default are there to be left empty.
 FIELDS: dict[str, dict[str, Any]] = {
     "name": {"type": "string", "title": "Name", "description": "2 to 40 letters.", "minLength": 2, "maxLength": 40},

@@ -9,10 +9,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.uri_template import UriTemplate
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from app.demo import questions
 from app.demo.desk import BOARD, Context, Desk
+from app.demo.peer import Client
 from app.demo.world import DESTINATIONS, base64, chime, departures, describe, picture
 
 RESOURCES_PER_PAGE = 4
+DIARY = "desk://diary"
 RESOURCE_NOT_FOUND = -32002  # until 2025-11-25; later revisions say "invalid params"
 ItemT = TypeVar("ItemT")
 
@@ -21,6 +24,9 @@ Nordwind Travel Desk, Quay 4
 
 Monday to Friday  08:00 - 18:00 (lunch 12:30 - 13:30)
 Saturday          09:00 - 14:00
+"""
+ENTRY = """\
+Tuesday. Fog. Blew the horn at what turned out to be the lighthouse. Nobody laughed.
 """
 GUIDE = """\
 # Welcome to the Nordwind Travel Desk
@@ -54,6 +60,7 @@ RESOURCES: dict[str, tuple[str, str, str, Callable[[Desk], str | bytes]]] = {
     "desk://hours": ("Opening hours", "When somebody is here.", "text/plain", lambda desk: HOURS),
     "desk://destinations": ("Destinations", "All of them.", "application/json", lambda desk: json.dumps(catalogue())),
     BOARD: ("Departure board", "Subscribe, then `advance_board`.", "application/json", lambda desk: desk.board()),
+    DIARY: ("The captain's diary", "Asks before it opens.", "text/plain", lambda desk: ENTRY),
     "desk://poster.png": ("Poster", "A binary resource.", "image/png", lambda desk: picture("kestrelholm")),
     "desk://chime.wav": ("Boarding chime", "A binary resource.", "audio/wav", lambda desk: chime()),
 }
@@ -129,6 +136,10 @@ def found_content(context: Context, uri: str) -> tuple[str, str | bytes]:
 
 
 async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    if params.uri == DIARY:
+        told = await Client(context).ask(questions.diary_consent())
+        if not told.accepted or not ((told.answer or {}).get("content") or {}).get("promise"):
+            raise MCPError(types.INVALID_PARAMS, "The captain keeps the diary closed.", {"uri": params.uri})
     mime_type, content = found_content(context, params.uri)
     if isinstance(content, bytes):
         blob = types.BlobResourceContents(uri=params.uri, mime_type=mime_type, blob=base64(content))

@@ -57,7 +57,8 @@ class Three(BaseModel):
 @TOOLS.offer("Ask three things at once", ThreeArguments, output=Three)
 async def three_at_once(context: Context, arguments: ThreeArguments) -> types.CallToolResult:
     """Asks with a form, with a link and for a caption, all at the same time. Answer them in any order."""
-    client, manner = Client(context), arguments.manner()
+    client = Client(context)
+    manner = PLAINLY if client.modern else arguments.manner()
     manners: dict[Subject, Manner] = {"form": manner, "link": PLAINLY, "caption": manner}
     answers = await ask_together(client, manners, count=True)
     order = [str(subject) for subject in answers]
@@ -70,6 +71,9 @@ async def ask_together(client: Client, manners: dict[Subject, Manner], count: bo
     for subject, manner in manners.items():
         client.require(*client.needs(question_about(subject), manner))
     answers: dict[Subject, Told] = {}
+    if client.modern:  # one round with all of them
+        found = client.ask_all([question_about(subject) for subject in manners])
+        return dict(zip(manners, found, strict=True))
 
     async def ask_one(subject: Subject) -> None:
         answers[subject] = await ask_about(client, subject, manners[subject])
@@ -80,6 +84,34 @@ async def ask_together(client: Client, manners: dict[Subject, Manner], count: bo
         for subject in manners:
             together.start_soon(ask_one, subject)
     return answers
+
+
+class BookArguments(Arguments):
+    """For a scene that asks for the rest."""
+
+
+class Booking(BaseModel):
+    preferences: Told
+    caption: Told
+    roots: Told
+    confirmation: Told
+
+
+@TOOLS.offer("Book in two rounds", BookArguments, output=Booking, changes=True)
+async def book_ferry(context: Context, arguments: BookArguments) -> types.CallToolResult:
+    """Asks how to write to you; then, all together, for a caption, for your roots and for a last confirmation."""
+    client = Client(context)
+    everything = (questions.caption("tindra"), questions.ROOTS, questions.confirmation())
+    client.require(*questions.FORM, *(need for question in everything for need in question.needs))
+    first = await client.ask(questions.preferences())
+    if not first.accepted:
+        raise ToolError("Then we do not book anything. Come back any time.")
+    if client.modern:
+        caption, roots, confirmation = client.ask_all(list(everything))
+    else:
+        caption, roots, confirmation = [await client.ask(question) for question in everything]
+    booked = Booking(preferences=first, caption=caption, roots=roots, confirmation=confirmation)
+    return structured(booked, "Booked. Mind the gap." if confirmation.accepted else "Nothing was booked.")
 
 
 # --- withdrawn and expired
@@ -218,9 +250,12 @@ def programme(client: Client) -> list[Act]:
 
         return Act(title, client.needs(question, manner), play)
 
+    async def play_nothing() -> list[Told]:
+        return []
+
     async def play_link() -> list[Told]:
         told, under_way = await ask_to_sign_in(client, PLAINLY)
-        if under_way is not None:
+        if under_way is not None and not client.modern:
             await complete_sign_in(client.visitor, context.session, under_way, context.request_id)
         return [told]
 
@@ -242,7 +277,9 @@ def programme(client: Client) -> list[Act]:
         single("every kind of field, as a task", questions.every_field(), poll),
         single("a caption, as a task", questions.caption("brackenhus"), block),
         Act("three at once", (*questions.FORM, *questions.LINK, *questions.SAMPLING, *every_task), play_three),
-        single("a change of mind", questions.preferences(), Manner(as_task=cancellable, patience=3)),
+        Act("a change of mind", ("tasks.cancel",), play_nothing)
+        if client.modern
+        else single("a change of mind", questions.preferences(), Manner(as_task=cancellable, patience=3)),
     ]
 
 
@@ -263,7 +300,8 @@ class Parade(BaseModel):
 @TOOLS.offer("The parade", ParadeArguments, output=Parade)
 async def parade(context: Context, arguments: ParadeArguments) -> types.CallToolResult:
     """Asks everything that can be asked, act by act, with progress. What your client does not offer is left out."""
-    acts = programme(Client(context))
+    client = Client(context)
+    acts = programme(client)
     skipped = {act.title: reason for act in acts if (reason := lacking(context, act.needs)) is not None}
     acts = [act for act in acts if act.title not in skipped]
     if not acts:
@@ -281,7 +319,7 @@ async def parade(context: Context, arguments: ParadeArguments) -> types.CallTool
         done += 1  # counted where nothing can come between the count and the report
         await context.session.report_progress(done, len(acts), f"Done: {act.title}")
 
-    if arguments.together:
+    if arguments.together and not client.modern:
         await context.session.report_progress(0, len(acts), "Here comes everything")
         async with anyio.create_task_group() as group:
             for act in acts:

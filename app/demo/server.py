@@ -15,6 +15,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 
 
@@ -30,12 +31,15 @@ if __name__ == "__main__":  # before the SDK, whose import takes long enough for
 
 import anyio
 import mcp_types as types
+from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from app.demo import asks, prompts, resources, scenes, services
+from app.demo import asks, prompts, resources, running, scenes, services, voyages
 from app.demo.desk import Context, Desk, open_desk, say, watch_notifications
+from app.demo.rounds import in_rounds
 from app.demo.tools import Toolbox
 from app.demo.world import base64, picture
 
@@ -47,7 +51,8 @@ Start with `echo` and `add`. `slow_count` reports progress and can be cancelled,
 `timetable` returns as much JSON as you like, and `plan_trip` has the long form. `advance_board` changes the
 resource desk://board and tells everybody who subscribed to it. `tool_error` and `protocol_error` fail on purpose.
 The desk also asks back: `preferences` with a form, `sign_in` with a link, `write_caption` by sampling, each plainly or
-as a task; `parade` asks everything there is, and `what_i_saw` tells what the desk heard from you."""
+as a task; `book_ferry` in two rounds; `voyage` takes its time and may become a task of yours; `charter` runs
+as a task of 2025-11-25; `parade` asks everything there is, and `what_i_saw` tells what the desk heard from you."""
 
 
 async def set_log_level(context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
@@ -57,7 +62,8 @@ async def set_log_level(context: Context, params: types.SetLevelRequestParams) -
 
 def build_server() -> Server[Desk]:
     """The demo server, ready to be run on any pair of streams."""
-    tools = Toolbox({**services.TOOLS, **asks.TOOLS, **scenes.TOOLS})
+    bus = InMemorySubscriptionBus()
+    tools = Toolbox({**services.TOOLS, **asks.TOOLS, **scenes.TOOLS, **voyages.TOOLS, **running.TOOLS})
     server = Server[Desk](
         "nordwind-travel-desk",
         version="1.0.0",
@@ -71,20 +77,27 @@ def build_server() -> Server[Desk]:
                 sizes=["48x48"],
             )
         ],
-        lifespan=open_desk,
+        lifespan=partial(open_desk, bus=bus),
         on_list_tools=tools.list_tools,
-        on_call_tool=tools.call_tool,
+        on_call_tool=in_rounds(tools.call_tool),
         on_list_resources=resources.list_resources,
         on_list_resource_templates=resources.list_templates,
-        on_read_resource=resources.read_resource,
+        on_read_resource=in_rounds(resources.read_resource),
         on_subscribe_resource=resources.subscribe,
         on_unsubscribe_resource=resources.unsubscribe,
         on_list_prompts=prompts.list_prompts,
-        on_get_prompt=prompts.get_prompt,
+        on_get_prompt=in_rounds(prompts.get_prompt),
+        on_subscriptions_listen=ListenHandler(bus),
+        cache_hints={"tools/list": CacheHint(60_000, "public"), "prompts/list": CacheHint(60_000, "public")},
         on_completion=prompts.complete,
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_log_level)
+    server.extensions[voyages.EXTENSION] = {}
+    server.add_request_handler("tasks/get", voyages.TaskParams, voyages.get)
+    server.add_request_handler("tasks/update", voyages.UpdateParams, voyages.update)
+    server.add_request_handler("tasks/cancel", voyages.TaskParams, voyages.cancel)
     server.middleware.append(watch_notifications)
+    server.middleware.append(running.run_tasks)
     return server
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import anyio
 import mcp_types as types
+from mcp.server.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field, WithJsonSchema
 
@@ -226,4 +227,5 @@ async def advance_board(context: Context, arguments: AdvanceBoardArguments) -> t
     for session in told:
         if session is not None:
             await session.send_resource_updated(BOARD)
+    await desk.bus.publish(ResourceUpdated(uri=BOARD))
     return structured(BoardStep(step=desk.step, notified=len(told)))
