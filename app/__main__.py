@@ -242,7 +242,8 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
             from app.web.actions import begin
 
             try:
-                way_in += f"&next=/s/{begin(app, target).id}"
+                # The demo begins on the stage, where its parade is.
+                way_in += f"&next=/s/{begin(app, target).id}" + ("/stage" if target.transport == "demo" else "")
             except ParleyError as fault:
                 trouble = fault.message
         print(f"Parley is at {way_in}", flush=True)

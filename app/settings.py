@@ -65,6 +65,12 @@ class Limits(BaseModel):
     ask_seconds: float = Field(default=24 * 3600, gt=0)
     handshake_seconds: float = Field(default=30, gt=0)
     """How long a server may take to answer `initialize`."""
+    probe_seconds: float = Field(default=8, gt=0)
+    """How long a server may be silent to `server/discover` before it is taken for one of the older era (R6-10)."""
+    known_era_seconds: float = Field(default=600, gt=0)
+    """How long a target is remembered to be of the older era, so that it is not probed again."""
+    rounds: int = Field(default=10, gt=0)
+    """How often a call goes back to a server that asks for input again and again; a person may raise it (R6-31)."""
     stdin_close_seconds: float = Field(default=1.0, gt=0)
     terminate_seconds: float = Field(default=1.5, gt=0)
     kill_seconds: float = Field(default=1.0, gt=0)

@@ -67,11 +67,12 @@
     noReconnect();
   };
   // In a burst one message per frame: the tab stays responsive, and the unread rest pushes back over TCP.
-  let swapped = 0;
-  document.addEventListener('htmx:sse:after:message', () => { swapped = performance.now(); });
+  let swapped = 0, earlier = 0;
+  document.addEventListener('htmx:sse:after:message', () => { earlier = swapped; swapped = performance.now(); });
   document.addEventListener('htmx:sse:before:message', (event) => {
     lastId = event.detail.message.id || lastId;
-    if (performance.now() - swapped > 40) return;
+    // Two in a row are no burst: a call and its result.
+    if (performance.now() - earlier > 40) return;
     event.detail.waitUntil(new Promise((done) => {
       const late = setTimeout(done, 100);
       requestAnimationFrame(() => { clearTimeout(late); setTimeout(done); });
@@ -182,6 +183,48 @@
     range.deleteContents();
     return true;
   };
+  // ---- a run of polls (the same question and its replies, again and again) is one line, until it is opened
+  const RUN = 6;
+  const foldRun = (head, run) => {
+    const open = head?.dataset.open !== undefined;
+    if (run.length < RUN) head?.remove();
+    else {
+      if (!head) {
+        head = document.createElement('li');
+        head.className = 'polls';
+        const button = document.createElement('button');
+        button.type = 'button';
+        button.className = 'm';
+        for (const name of ['q', 'at', 'lane', 'meth', 'peek', 'z', 'z sz']) { const s = document.createElement('span'); s.className = name; button.append(s); }
+        head.append(button);
+      }
+      if (head.nextElementSibling !== run[0]) run[0].before(head);
+      const asked = run.filter((row) => row.dataset.k === 'request').length, button = head.firstElementChild;
+      const last = run[run.length - 1];
+      head.id = `p${run[0].id.slice(1)}`;
+      button.setAttribute('aria-expanded', String(open));
+      for (const [name, text] of [['at', $('time', last).textContent], ['meth', run[0].dataset.poll], ['peek', `${asked} times, messages ${run[0].id.slice(1)} to ${last.id.slice(1)}. ${open ? 'Fold' : 'Show'} them`]]) write($(`.${name}`, button), text);
+    }
+    for (const row of run) row.hidden = run.length >= RUN && !open;
+  };
+  const foldPolls = () => {
+    const rows = log();
+    if (!$('[data-poll], .polls', rows)) return;
+    let run = [], head = null, what = '';
+    for (const row of [...rows.children]) {
+      if (row.className === 'polls') {
+        // A head in the middle: earlier rows were put before it, and they have their own.
+        if (run.length && row.nextElementSibling?.dataset.poll === what) { row.remove(); continue; }
+        if (run.length || head) foldRun(head, run);
+        [run, head, what] = [[], row, ''];
+        continue;
+      }
+      const poll = row.dataset.poll || '';
+      if (run.length && poll !== what) { foldRun(head, run); [run, head] = [[], null]; }
+      if (poll) { run.push(row); what = poll; } else if (head) { head.remove(); head = null; }
+    }
+    if (run.length || head) foldRun(head, run);
+  };
   const toNewest = () => { const b = box(); if (b) b.scrollTop = b.scrollHeight; seen = newest(); };
   const onRows = (records) => {
     if (query) {
@@ -190,6 +233,7 @@
       const old = records.some((record) => [...record.addedNodes].some((row) => row.id && +row.id.slice(1) <= mark));
       ask(old ? 'fresh' : 'newer');
     }
+    foldPolls();
     if ((stick || query) && trim(log())) offerEarlier();
     if (stick) toNewest();
     jump();
@@ -240,9 +284,14 @@
       current.setAttribute('aria-current', 'true');
     }
   };
-  const openMessage = async (link) => {
-    await htmx.ajax('GET', link.getAttribute('href'), { source: $('#detail'), target: '#detail', swap: 'innerHTML' });
+  const fetchMessage = async (href) => {
+    await htmx.ajax('GET', href, { source: $('#detail'), target: '#detail', swap: 'innerHTML' });
     select();
+  };
+  const openMessage = async (link) => {
+    await fetchMessage(link.getAttribute('href'));
+    // On the log's own page the address says which message is open, and back closes it.
+    if ($('#log-filter') && !query) history.pushState({ message: link.getAttribute('href') }, '', link.getAttribute('href'));
     if (stick) toNewest(); else link.scrollIntoView({ block: 'nearest' });
   };
   const closeMessage = () => {
@@ -250,7 +299,13 @@
     $('#detail').replaceChildren();
     select();
     current?.focus();
+    if ($('#log-filter') && !query) history.pushState({ message: '' }, '', `${stream().dataset.base}/log`);
   };
+  addEventListener('popstate', (event) => {
+    if (!$('#log-filter')) return;
+    const href = event.state?.message ?? (/\/log\/\d+$/.test(location.pathname) ? location.pathname : '');
+    if (href) fetchMessage(href); else { $('#detail').replaceChildren(); select(); }
+  });
 
   // ---- count-downs and running times: the server says a moment once, the tab counts
   const two = (n) => String(n).padStart(2, '0');
@@ -302,6 +357,7 @@
     showSplit();
     const rows = log(), scroll = box();
     if (rows) {
+      foldPolls();
       new MutationObserver(onRows).observe(rows, { childList: true });
       scroll.addEventListener('scroll', () => {
         setStick(follows && atEnd());
@@ -358,6 +414,8 @@
       list.append(row);
       return $('input', row).focus();
     }
+    const polls = at('.polls');
+    if (polls) { polls.toggleAttribute('data-open'); setStick(false); return foldPolls(); }
     const plain = !(event.ctrlKey || event.metaKey || event.shiftKey || event.button);
     const row = at(`${rowsIn} a.m`);
     if (row && plain && $('#detail') && matchMedia('(min-width: 70rem)').matches) { event.preventDefault(); return openMessage(row); }

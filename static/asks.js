@@ -7,51 +7,130 @@
 
   // ---- drafts: unsent text, kept in this tab by ask
   const key = (ask) => `parley-draft ${session()} ${ask}`;
-  const fields = (card) => $$('input[name], select[name], textarea[name]', card).filter((one) => one.type !== 'hidden' && one.name !== 'force');
+  const fields = (card) => $$('input[name], select[name], textarea[name]', card).filter((one) => one.type !== 'hidden' && !['force', 'consent'].includes(one.name));
+  // How a card was when it came: a form that is shown again with its errors has what was typed as its defaults.
+  const firsts = new Map();
+  const initially = (one) => {
+    if (one.type === 'checkbox' || one.type === 'radio') return one.defaultChecked;
+    if (one.tagName === 'SELECT') return ([...one.options].find((option) => option.defaultSelected) || one.options[0])?.value ?? '';
+    return one.defaultValue;
+  };
+  const meet = (card) => {
+    if (!firsts.has(card.dataset.ask)) firsts.set(card.dataset.ask, new Map(fields(card).map((one) => [one.id, initially(one)])));
+  };
+  const touched = (one, first) => (one.type === 'checkbox' || one.type === 'radio' ? one.checked : one.value) !== (first?.get(one.id) ?? initially(one));
+  const labelled = (one) => (one.labels?.[0]?.childNodes[0]?.textContent || one.name).trim();
+  const valueOf = (one) => {
+    if (one.type === 'checkbox') return one.checked ? 'yes' : 'no';
+    return one.tagName === 'SELECT' ? [...one.selectedOptions].map((option) => option.text).join(', ') : one.value;
+  };
+  // What a person would want back: the one text they wrote, or each field with its label.
+  const words = (card) => {
+    const first = firsts.get(card.dataset.ask);
+    const mine = fields(card).filter((one) => touched(one, first) && (one.type !== 'radio' || one.checked));
+    if (mine.length === 1 && mine[0].tagName === 'TEXTAREA') return mine[0].value;
+    return mine.map((one) => `${labelled(one)}: ${valueOf(one)}`).join('\n');
+  };
+  const kept = (ask) => { try { return JSON.parse(sessionStorage.getItem(key(ask))); } catch { return null; } };
   const keep = (card) => {
-    const draft = fields(card).map((one) => [one.id, one.type === 'checkbox' ? one.checked : one.value]);
-    try { sessionStorage.setItem(key(card.dataset.ask), JSON.stringify(draft)); } catch { /* not kept, then */ }
+    const values = fields(card).filter((one) => !one.name.startsWith('edit-') || one.value !== one.defaultValue).map((one) => [one.id, ['checkbox', 'radio'].includes(one.type) ? one.checked : one.value]);
+    try { sessionStorage.setItem(key(card.dataset.ask), JSON.stringify({ values, words: words(card) })); } catch { /* not kept, then */ }
   };
   const restore = (card) => {
-    let draft = null;
-    try { draft = JSON.parse(sessionStorage.getItem(key(card.dataset.ask))); } catch { return; }
-    for (const [id, value] of draft || []) {
+    meet(card);
+    for (const [id, value] of kept(card.dataset.ask)?.values || []) {
       const one = id && document.getElementById(id);
       if (!one || !card.contains(one)) continue;
-      if (one.type === 'checkbox') one.checked = value; else one.value = value;
+      if (['checkbox', 'radio'].includes(one.type)) one.checked = value; else one.value = value;
     }
   };
   const forget = (ask) => { try { sessionStorage.removeItem(key(ask)); } catch { /* nothing there */ } };
+  // Drafts of asks that this session no longer shows.
+  const prune = () => {
+    const start = key('');
+    for (const one of Object.keys(sessionStorage)) {
+      if (one.startsWith(start) && !document.getElementById(`ask-${one.slice(start.length)}`)) sessionStorage.removeItem(one);
+    }
+  };
 
-  // ---- a card whose ask is settled: its fields stay readable and take no more
+  // ---- a card whose ask is settled: what was typed stays readable, and takes no more
   const settle = (card) => {
     const word = $('[data-settled]', card)?.dataset.settled;
     const set = $('fieldset.plain-set', card);
     if (set) set.disabled = word !== undefined;
     if (!word || word === 'sending') return;
     card.dataset.s = word;
+    card.removeAttribute('hx-morph-skip');
     for (const one of $$('time[data-deadline], time[data-since]', card)) one.replaceWith(word);
     for (const bar of $$('progress.ttl', card)) bar.remove();
-    forget(card.dataset.ask);
+    offer(card);
+  };
+  const offer = (card) => {
+    const text = $('form.in', card) ? words(card) : kept(card.dataset.ask)?.words || '';
+    const button = $('[data-copy-typed]', card);
+    if (!button || !text) return;
+    button.hidden = false;
+    button.dataset.words = text;
+    if ($('form.in', card)) return;
+    $('[data-typed] pre', card).textContent = text;
+    $('[data-typed]', card).hidden = false;
+  };
+  const count = () => {
+    const [number, many] = [$('#n-settled'), String($$('#settled > li').length)];
+    if (number && number.textContent !== many) number.textContent = many;
+    if (number) $('#past').hidden = many === '0';
   };
   const look = (node) => {
     if (node.nodeType !== Node.ELEMENT_NODE) return;
     const card = node.closest('.ask');
     if (card && node.matches?.('[data-settled]')) return settle(card);
     for (const one of node.matches?.('.ask') ? [node] : $$('.ask', node)) {
-      if (one.dataset.s === 'open') restore(one); else forget(one.dataset.ask);
+      if (one.dataset.s === 'open') restore(one); else offer(one);
     }
+    return undefined;
+  };
+  // The whole list came anew, and an ask is no longer in it: it was settled meanwhile. What was typed in its card must
+  // not go with the card.
+  const rescue = (node) => setTimeout(() => {
+    const list = $('#asks');
+    const id = node.dataset.ask;
+    if (!list || node.dataset.away || $(`#ask-${CSS.escape(id)}`, list)) return;
+    if (!kept(id)?.words) return;
+    const twin = $(`#settled > #ask-${CSS.escape(id)}`);
+    if (twin) {
+      offer(twin);
+      $('details', twin).open = true;
+      list.append(twin);
+      return;
+    }
+    $('.ask-state', node).innerHTML = '';
+    const line = document.createElement('p');
+    line.className = 'dim';
+    line.dataset.settled = 'settled';
+    line.textContent = 'This was settled meanwhile. What you had typed stays below.';
+    list.append(node);
+    $('.ask-state', node).append(line);
+  }, 150);
+  const putAway = (card) => {
+    card.dataset.away = '1';
+    card.remove();
+    if (!$('#settled')) return;
+    window.htmx.ajax('GET', `${session()}/asks/${card.dataset.ask}`, { target: '#settled', swap: 'afterbegin' }).then(() => {
+      const back = $(`#settled > #ask-${CSS.escape(card.dataset.ask)}`);
+      if (back) $('details', back).open = false;
+      $('#next-ask')?.checkVisibility() ? $('#next-ask').focus() : $('#inbox-title')?.focus();
+    });
   };
 
   // ---- the next ask, by key or button
+  const firstIn = (card) => $$('.in :is(input:not([type=hidden]), select, textarea, button)', card).find((one) => one.checkVisibility()) || $('summary', card);
   const next = () => {
     const open = $$('#asks .ask[data-s=open]');
     if (!open.length) return;
     const now = open.findIndex((card) => card.contains(document.activeElement));
     const card = open[(now + 1) % open.length];
     $('details', card).open = true;
-    const target = $('.in input:not([type=hidden]), .in select, .in textarea, .in button', card) || $('summary', card);
-    target.focus();
+    firstIn(card).focus();
     card.scrollIntoView({ block: 'nearest' });
   };
 
@@ -65,10 +144,15 @@
   };
 
   document.addEventListener('DOMContentLoaded', () => {
-    for (const card of $$('.ask[data-s=open]')) restore(card);
+    for (const card of $$('.ask')) if (card.dataset.s === 'open') restore(card); else offer(card);
+    if ($('#asks')) prune();
     for (const list of $$('#inbox, #main')) {
       new MutationObserver((changes) => {
-        for (const change of changes) for (const node of change.addedNodes) look(node);
+        for (const change of changes) {
+          for (const node of change.addedNodes) look(node);
+          for (const node of change.removedNodes) if (node.matches?.('#asks > .ask, .ask') && change.target.id === 'asks') rescue(node);
+        }
+        count();
       }).observe(list, { childList: true, subtree: true });
     }
     setInterval(tick, 500);
@@ -78,15 +162,35 @@
     const card = event.target.closest?.('.ask');
     if (card) keep(card);
   });
+  document.addEventListener('htmx:after:request', (event) => {
+    const card = event.target.closest?.('.ask');
+    const { ctx } = event.detail || {};
+    if (!card || ctx?.response?.status !== 200) return;
+    // This tab has sent it: there is no draft any more. A request that was edited is kept by Parley itself.
+    if (String(ctx.request?.action).endsWith('/answer')) forget(card.dataset.ask);
+    if (String(ctx.request?.action).endsWith('/request')) {
+      for (const one of $$('[name^=edit-]', card)) { one.value = one.defaultValue; firsts.get(card.dataset.ask)?.delete(one.id); }
+      keep(card);
+    }
+  });
   document.addEventListener('click', (event) => {
     if (event.target.closest?.('#next-ask')) return next();
+    const away = event.target.closest?.('[data-put-away]');
+    if (away) return putAway(away.closest('.ask'));
+    const copy = event.target.closest?.('[data-copy-typed]');
+    if (copy) {
+      return navigator.clipboard.writeText(copy.dataset.words).then(
+        () => { copy.textContent = 'Copied'; },
+        () => { copy.textContent = 'The browser does not allow copying'; },
+      );
+    }
     const to = event.target.closest?.('[data-to-ask]');
     const card = to && document.getElementById(`ask-${to.dataset.toAsk}`);
     if (card) {
       event.preventDefault();
       $('details', card).open = true;
       card.scrollIntoView({ block: 'nearest' });
-      return ($('.in input:not([type=hidden]), .in select, .in textarea', card) || $('summary', card)).focus();
+      return firstIn(card).focus();
     }
     // The link opens in its own window by itself; opening it is the consent, so the answer leaves with it.
     const link = event.target.closest?.('a[data-accept]');
@@ -103,6 +207,7 @@
     if (!card || event.altKey || event.isComposing) return;
     let button = null;
     if (event.target.matches('[id$=-code], [id$=-why]')) button = $('button[value=fail]', card);
+    else if (event.target.matches('input[name^=edit-]')) button = $('[data-edit=save]', card);
     else if (event.ctrlKey || event.metaKey) button = $('button.go[name=action]', card);
     else if (!event.target.matches('[data-consent]')) return;
     event.preventDefault();

@@ -9,6 +9,14 @@
     if (button?.matches?.('button[name][hx-post]') && request.body instanceof FormData) request.body.set(button.name, button.value);
   });
 
+  // ---- after a refusal the first wrong field has the focus, with what is wrong beside it
+  document.addEventListener('htmx:after:swap', (event) => {
+    if (event.detail.ctx?.response?.status !== 422) return;
+    const wrong = $('#tool-form :is(input, select, textarea)[aria-invalid=true]') || $('#tool-form [name=_refused] ~ * #arguments');
+    for (let at = wrong; at; at = at.parentElement) if (at.matches('details')) at.open = true;
+    wrong?.focus();
+  });
+
   // ---- a file becomes base64 text in the field beside it
   const readFile = (input) => {
     const field = document.getElementById(input.dataset.base64For), file = input.files[0];
@@ -62,6 +70,35 @@
     load(branch, 0, (html) => { $(':scope > div', branch).innerHTML = html; });
   }, true);
 
+  // ---- a text as Markdown, or as a page in a frame that may do nothing: fetched when it is asked for
+  const showAs = async (button) => {
+    const text = document.getElementById($('[data-as=text]', button.parentElement).getAttribute('aria-controls'));
+    const other = document.getElementById(button.parentElement.lastElementChild.getAttribute('aria-controls'));
+    if (button.dataset.src && !other.childElementCount) {
+      if (button.dataset.as === 'frame') {
+        const frame = document.createElement('iframe');
+        frame.setAttribute('sandbox', '');
+        frame.referrerPolicy = 'no-referrer';
+        frame.title = 'A page from the server, without script and without loads';
+        frame.src = button.dataset.src;
+        other.append(frame);
+      } else {
+        const answer = await fetch(button.dataset.src, { headers: { 'HX-Request': 'true' } });
+        const html = await answer.text();
+        if (answer.ok) other.innerHTML = html;
+        else {
+          const note = document.createElement('p');
+          note.className = 'dim';
+          note.textContent = new DOMParser().parseFromString(html, 'text/html').querySelector('[data-message]')?.dataset.message || `Not shown: the answer was ${answer.status}.`;
+          other.replaceChildren(note);
+        }
+      }
+    }
+    text.hidden = !!button.dataset.src;
+    other.hidden = !button.dataset.src;
+    for (const one of button.parentElement.children) one.setAttribute('aria-pressed', String(one === button));
+  };
+
   // ---- copying: a result, or the path and the value of the line that was pressed last
   const copy = async (button, text) => {
     const said = button.dataset.words ??= button.textContent;
@@ -84,6 +121,7 @@
     const bar = document.createElement('span');
     bar.id = 'jbar';
     const path = document.createElement('code');
+    path.setAttribute('role', 'status');
     path.textContent = pathOf(line) || '/';
     bar.append(path);
     for (const [what, words] of [['path', 'Copy path'], ['value', 'Copy value']]) {
@@ -96,6 +134,29 @@
     line.classList.add('jp');
     line.after(bar);
   };
+
+  // By keyboard: up and down pick a line, left and right fold it, Enter goes to its buttons, Escape back to the tree.
+  document.addEventListener('keydown', (event) => {
+    const tree = event.target.closest?.('.json[data-tree]');
+    if (!tree || event.ctrlKey || event.metaKey || event.altKey) return;
+    const bar = event.target.closest('#jbar');
+    if (bar) { if (event.key === 'Escape') { event.stopPropagation(); tree.focus(); } return; }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], here = picked && tree.contains(picked) ? picked : null;
+    if (step) {
+      const lines = [...tree.querySelectorAll('.l[data-k], summary')].filter((line) => line.checkVisibility());
+      const next = lines[here ? Math.max(0, Math.min(lines.length - 1, lines.indexOf(here) + step)) : 0];
+      if (!next) return;
+      event.preventDefault();
+      pick(next);
+      next.scrollIntoView({ block: 'nearest' });
+    } else if (here?.matches('summary') && (event.key === 'ArrowRight' || event.key === 'ArrowLeft')) {
+      event.preventDefault();
+      here.parentElement.open = event.key === 'ArrowRight';
+    } else if (event.key === 'Enter' && here && event.target === tree) {
+      event.preventDefault();
+      $('#jbar button').focus();
+    }
+  });
 
   document.addEventListener('change', (event) => {
     if (event.target.matches?.('input[type=file][data-base64-for]')) readFile(event.target);
@@ -113,6 +174,8 @@
         (before?.nextElementSibling?.matches('details') ? $('summary', before.nextElementSibling) : null)?.focus();
       });
     }
+    const as = at('.as button[data-as]');
+    if (as) return showAs(as);
     const whole = at('button[data-copy]');
     if (whole) return copy(whole, fetched(whole.dataset.copy));
     const part = at('#jbar button[data-pick]');

@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.model import AnyTarget, DemoTarget, Gone, Options, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry
-from app.web import bodies, mcpjson, targets, views
+from app.web import bodies, mcpjson, relisting, targets, views
 from app.web.answers import in_json, show
 from app.web.bodies import Body, FormErrors
 from app.web.identity import LOCAL
@@ -147,7 +147,9 @@ def begin(app: Starlette, target: AnyTarget) -> Session:
     """A session for the person at the terminal. Having typed the command is consent to start it."""
     registry: SessionRegistry = app.state.registry
     session = registry.open(LOCAL)
-    _start(registry, session, _Plan(target, Options()), LOCAL)
+    # The parade of the demo is about servers that ask by requests and by tasks, which only 2025-11-25 has.
+    options = Options(era="legacy") if isinstance(target, DemoTarget) else Options()
+    _start(registry, session, _Plan(target, options), LOCAL)
     return session
 
 
@@ -288,6 +290,7 @@ async def start_call(request: Request) -> Response:
         quiet=wanted.quiet,
         as_task=wanted.as_task,
         ttl=wanted.ttl,
+        force=wanted.force,
         by=request.state.identity,
     )
     url = f"/s/{session.id}/calls/{call.id}"
@@ -309,14 +312,32 @@ async def cancel_call(request: Request) -> Response:
     return _done(request, f"/s/{session.id}/calls/{cid}")
 
 
+async def retry_call(request: Request) -> Response:
+    """Send the same request once more, as a call of its own: what error -32042 asks for after its links (R4-48)."""
+    session: Session = request.state.session
+    cid = request.path_params["cid"]
+    await _nothing(request)
+    before = session.calls.get(cid)
+    if before is None:
+        raise unknown("There is no such call. The oldest ones are forgotten first.")
+    if not before.settled:
+        raise Gone("This call is still running. Wait for it, or cancel it first.")
+    call = session.start_call(before.method, before.params, notification=before.notification, by=request.state.identity)
+    call.retry_of = before.id
+    url = f"/s/{session.id}/calls/{call.id}"
+    if wants_json(request):
+        return in_json({"id": call.id, "url": url, "state": call.state, "retry_of": before.id}, 202, {"location": url})
+    return _done(request, url)
+
+
 async def refresh_tools(request: Request) -> Response:
     """Ask the server for its list of tools once more."""
-    session: Session = request.state.session
-    await _nothing(request)
-    await session.refresh_tools()
-    if wants_json(request):
-        return in_json(views.tools(session).as_json())
-    return _done(request, f"/s/{session.id}/tools")
+    return await relisting.refresh(request, "tools", "tools", lambda session: views.tools(session).as_json())
+
+
+async def more_tools(request: Request) -> Response:
+    """Ask the server for the next page of its tools."""
+    return await relisting.more(request, "tools", "tools", lambda session: views.tools(session).as_json())
 
 
 # ---------------------------------------------------------------------------------------------------------- answers

@@ -46,11 +46,34 @@ class _Later:
 
 if TYPE_CHECKING:
     from app.sessions import SessionRegistry
-    from app.web import actions, asks, blobs, pages, palette, targets, tool_forms
+    from app.web import (
+        actions,
+        asks,
+        blobs,
+        comparing,
+        completing,
+        composer,
+        logging_views,
+        pages,
+        palette,
+        prompts,
+        resources,
+        rounds,
+        snippets,
+        subscriptions,
+        targets,
+        tasks,
+        tool_forms,
+    )
 else:
     actions, asks, pages = _Later("app.web.actions"), _Later("app.web.asks"), _Later("app.web.pages")
     blobs, tool_forms = _Later("app.web.blobs"), _Later("app.web.tool_forms")
     palette, targets = _Later("app.web.palette"), _Later("app.web.targets")
+    completing, composer = _Later("app.web.completing"), _Later("app.web.composer")
+    logging_views, prompts = _Later("app.web.logging_views"), _Later("app.web.prompts")
+    resources, snippets = _Later("app.web.resources"), _Later("app.web.snippets")
+    tasks, rounds = _Later("app.web.tasks"), _Later("app.web.rounds")
+    subscriptions, comparing = _Later("app.web.subscriptions"), _Later("app.web.comparing")
 
 PUBLIC, IDENTITY, SESSION = Access.PUBLIC, Access.IDENTITY, Access.SESSION
 
@@ -82,26 +105,70 @@ def routes() -> list[Doorway]:
         Doorway("/s/{sid}/roots", actions.roots, access=SESSION, method=post),
         Doorway("/s/{sid}/tools", pages.tools, access=SESSION, method=get),
         Doorway("/s/{sid}/tools/refresh", actions.refresh_tools, access=SESSION, method=post),
+        Doorway("/s/{sid}/tools/more", actions.more_tools, access=SESSION, method=post),
         Doorway("/s/{sid}/tools/form/{name:path}", tool_forms.form, access=SESSION, method=post),
         Doorway("/s/{sid}/tools/check/{name:path}", tool_forms.check, access=SESSION, method=post),
         Doorway("/s/{sid}/tools/call/{name:path}", tool_forms.call, access=SESSION, method=post),
         Doorway("/s/{sid}/tools/{name:path}", tool_forms.tool, access=SESSION, method=get),
+        Doorway("/s/{sid}/resources", resources.resources, access=SESSION, method=get),
+        Doorway("/s/{sid}/resources/refresh", resources.refresh, access=SESSION, method=post),
+        Doorway("/s/{sid}/resources/more", resources.more, access=SESSION, method=post),
+        Doorway("/s/{sid}/resources/one", resources.resource, access=SESSION, method=get),
+        Doorway("/s/{sid}/resources/read", resources.read, access=SESSION, method=post),
+        Doorway("/s/{sid}/resources/subscribe", resources.subscribe, access=SESSION, method=post),
+        Doorway("/s/{sid}/resources/templates", resources.templates, access=SESSION, method=get),
+        Doorway("/s/{sid}/resources/templates/refresh", resources.refresh_templates, access=SESSION, method=post),
+        Doorway("/s/{sid}/resources/templates/more", resources.more_templates, access=SESSION, method=post),
+        Doorway("/s/{sid}/resources/templates/expand/{name:path}", resources.expand, access=SESSION, method=post),
+        Doorway("/s/{sid}/resources/templates/read/{name:path}", resources.read_template, access=SESSION, method=post),
+        Doorway("/s/{sid}/resources/templates/{name:path}", resources.template, access=SESSION, method=get),
+        Doorway("/s/{sid}/prompts", prompts.prompts, access=SESSION, method=get),
+        Doorway("/s/{sid}/prompts/refresh", prompts.refresh, access=SESSION, method=post),
+        Doorway("/s/{sid}/prompts/more", prompts.more, access=SESSION, method=post),
+        Doorway("/s/{sid}/prompts/get/{name:path}", prompts.get, access=SESSION, method=post),
+        Doorway("/s/{sid}/prompts/{name:path}", prompts.prompt, access=SESSION, method=get),
+        Doorway("/s/{sid}/complete", completing.complete, access=SESSION, method=post),
+        Doorway("/s/{sid}/logging", logging_views.logging, access=SESSION, method=get),
+        Doorway("/s/{sid}/ping", logging_views.ping, access=SESSION, method=post),
+        Doorway("/s/{sid}/compose", composer.compose, access=SESSION, method=get),
+        Doorway("/s/{sid}/compose", composer.send, access=SESSION, method=post),
+        Doorway("/s/{sid}/compose/check", composer.check, access=SESSION, method=post),
         Doorway("/s/{sid}/calls", pages.calls, access=SESSION, method=get),
         Doorway("/s/{sid}/calls", actions.start_call, access=SESSION, method=post),
         Doorway("/s/{sid}/calls/{cid}", pages.call, access=SESSION, method=get),
         Doorway("/s/{sid}/calls/{cid}/cancel", actions.cancel_call, access=SESSION, method=post),
+        Doorway("/s/{sid}/calls/{cid}/retry", actions.retry_call, access=SESSION, method=post),
+        Doorway("/s/{sid}/calls/{cid}/rounds", rounds.change, access=SESSION, method=post),
+        Doorway("/s/{sid}/calls/{cid}/resend", rounds.resend, access=SESSION, method=post),
+        Doorway("/s/{sid}/calls/{cid}/compare", comparing.comparison, access=SESSION, method=get),
+        Doorway("/s/{sid}/calls/{cid}/compare", comparing.begin, access=SESSION, method=post),
+        Doorway("/s/{sid}/calls/{cid}/snippet", snippets.snippet, access=SESSION, method=get),
         Doorway("/s/{sid}/calls/{cid}/shown", blobs.shown, access=SESSION, method=get),
         Doorway("/s/{sid}/calls/{cid}/branch", blobs.branch, access=SESSION, method=get),
         Doorway("/s/{sid}/calls/{cid}/search", blobs.search, access=SESSION, method=get),
+        Doorway("/s/{sid}/calls/{cid}/markdown", blobs.markdown, access=SESSION, method=get),
         Doorway("/s/{sid}/calls/{cid}/result", blobs.result, access=SESSION, method=get),
         Doorway("/s/{sid}/blobs/{sha}", blobs.blob, access=SESSION, method=get),
+        Doorway("/s/{sid}/frames/{sha}", blobs.frame, access=SESSION, method=get),
         Doorway("/s/{sid}/inbox", asks.inbox, access=SESSION, method=get),
         Doorway("/s/{sid}/inbox/clear", asks.clear, access=SESSION, method=post),
         Doorway("/s/{sid}/asks/{aid}", asks.ask, access=SESSION, method=get),
         Doorway("/s/{sid}/asks/{aid}/answer", asks.answer, access=SESSION, method=post),
+        Doorway("/s/{sid}/subscriptions", subscriptions.page, access=SESSION, method=get),
+        Doorway("/s/{sid}/subscriptions", subscriptions.begin, access=SESSION, method=post),
+        Doorway("/s/{sid}/subscriptions/{lid}/stop", subscriptions.stop, access=SESSION, method=post),
+        Doorway("/s/{sid}/subscriptions/{lid}/again", subscriptions.again, access=SESSION, method=post),
+        Doorway("/s/{sid}/asks/{aid}/reopen", rounds.reopen, access=SESSION, method=post),
         Doorway("/s/{sid}/asks/{aid}/form", asks.form, access=SESSION, method=post),
-        Doorway("/s/{sid}/tasks", asks.tasks, access=SESSION, method=get),
-        Doorway("/s/{sid}/tasks/{tid}", asks.task, access=SESSION, method=get),
+        Doorway("/s/{sid}/asks/{aid}/request", asks.request, access=SESSION, method=post),
+        Doorway("/s/{sid}/stage", asks.stage, access=SESSION, method=get),
+        Doorway("/s/{sid}/tasks", tasks.tasks, access=SESSION, method=get),
+        Doorway("/s/{sid}/tasks/refresh", tasks.refresh, access=SESSION, method=post),
+        Doorway("/s/{sid}/tasks/{tid}", tasks.task, access=SESSION, method=get),
+        Doorway("/s/{sid}/tasks/{tid}/poll", tasks.poll, access=SESSION, method=post),
+        Doorway("/s/{sid}/tasks/{tid}/result", tasks.result, access=SESSION, method=post),
+        Doorway("/s/{sid}/tasks/{tid}/stop", tasks.stop, access=SESSION, method=post),
+        Doorway("/s/{sid}/tasks/{tid}/cancel", tasks.cancel, access=SESSION, method=post),
         Doorway("/s/{sid}/log", pages.log, access=SESSION, method=get),
         Doorway("/s/{sid}/log.jsonl", pages.export, access=SESSION, method=get),
         Doorway("/s/{sid}/log/{seq}", pages.message, access=SESSION, method=get),
@@ -158,7 +225,23 @@ async def _live(app: Starlette) -> None:
     """Load what the port did not wait for, let the waiting requests through, and keep the sessions until the end."""
 
     def load() -> None:
-        for name in ("actions", "asks", "blobs", "pages", "palette", "stream", "targets", "tool_forms"):
+        for name in (
+            "actions",
+            "asks",
+            "blobs",
+            "completing",
+            "composer",
+            "logging_views",
+            "pages",
+            "palette",
+            "prompts",
+            "resources",
+            "snippets",
+            "stream",
+            "targets",
+            "tasks",
+            "tool_forms",
+        ):
             import_module(f"app.web.{name}")
 
     await anyio.to_thread.run_sync(load)

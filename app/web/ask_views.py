@@ -10,16 +10,18 @@ import itertools
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from app.core import asks, forms
+from app.core import forms, links
 from app.core.asks import Ask
 from app.core.forms import Entries, Field
-from app.core.model import Finding, wire_time
+from app.core.model import Finding, RequiredLink, wire_time
 from app.web import render as show
+from app.web import sampling_views
+from app.web.sampling_views import Sampling
+from app.web.task_chart import Chart, chart
 
 if TYPE_CHECKING:
-    from app.protocol.receiver_tasks import ReceiverTask, Visit
+    from app.protocol.receiver_tasks import ReceiverTask, Remark, Visit
     from app.sessions import Session
 
 KINDS = {
@@ -55,27 +57,6 @@ TYPED = ("action", "text", "model", "stopReason", "json", "force", "code", "mess
 STOP_REASONS = ("endTurn", "stopSequence", "maxTokens", "toolUse")
 FOLDED_ABOVE = 5
 """With more asks than this only the oldest stands open."""
-
-
-@dataclass(slots=True, frozen=True)
-class Turn:
-    """One message of a sampling request: who speaks, and each block as text."""
-
-    who: str
-    blocks: tuple[tuple[str, str], ...]
-
-
-@dataclass(slots=True)
-class Sampling:
-    """Everything a sampling request says, for a person to read (R3-02)."""
-
-    system: str
-    turns: list[Turn]
-    facts: list[tuple[str, str]]
-    hints: list[str]
-    priorities: list[tuple[str, float]]
-    tools: list[tuple[str, str]]
-    tool_choice: str
 
 
 @dataclass(slots=True)
@@ -124,6 +105,11 @@ class AskCard:
         return self.state == "open"
 
     @property
+    def editing(self) -> bool:
+        """Changes to the request were typed, and are not in force."""
+        return any(name.startswith("edit-") for name in self.typed) and self.typed.get("action") is None
+
+    @property
     def failing(self) -> bool:
         """An error was to be sent, and could not be."""
         return self.typed.get("action") == "fail"
@@ -138,13 +124,20 @@ class InboxView:
     settled: list[AskCard]
     summary: str
     server: str
-    refused: int
+    refused: str
 
 
 def summary(session: Session) -> str:
     """How many wait, in words."""
     waiting = session.open_asks
     return f"{waiting} waiting" if waiting else "nothing waiting"
+
+
+def refused_words(session: Session) -> str:
+    """That asks were over the limit, in a sentence; "" when none was (F10)."""
+    many = session.inbox.refused
+    most = session.limits.open_asks
+    return f"{show.plural(many, 'ask was', 'asks were')} refused: at most {most} may be open." if many else ""
 
 
 def inbox_view(session: Session) -> InboxView:
@@ -157,7 +150,7 @@ def inbox_view(session: Session) -> InboxView:
         settled=[ask_card(session, ask, folded=True) for ask in session.inbox.settled[:30]],
         summary=summary(session),
         server=session.label,
-        refused=session.inbox.refused,
+        refused=refused_words(session),
     )
 
 
@@ -206,10 +199,10 @@ def ask_card(
         card.tree = tree if tree is not None else forms.build(ask.schema)
     elif ask.kind == "url":
         card.url = str(ask.params.get("url", ""))
-        card.link = asks.safe_link(card.url)
-        card.url_parts = _around_host(card.url) if card.link is not None else ("", "", "")
+        card.link = links.safe_link(card.url)
+        card.url_parts = links.around_host(card.url) if card.link is not None else ("", "", "")
     elif ask.kind == "sampling":
-        card.sampling = _sampling(ask.params)
+        card.sampling = sampling_views.sampling(ask.params, ask.edited)
     else:
         card.message = card.message or "The server asks which directories it may know about."
         card.roots = [root.uri for root in session.roots]
@@ -237,6 +230,8 @@ def _settled_words(ask: Ask) -> str:
                 "fail": "failed it with an error",
             }.get(answer.action, answer.action)
             return f"{who.get(answer.by.kind, answer.by.name)} {said}.{forced}"
+        case "withdrawn" if ask.taken_back:
+            return f"{ask.reason} Nothing was sent."
         case "withdrawn":
             reason = f": “{ask.reason}”" if ask.reason else ""
             return f"The server took this back after {show.duration(_age_ms(ask))}{reason}. Nothing was sent."
@@ -259,79 +254,37 @@ def _sent(ask: Ask) -> str:
     return json.dumps(payload, ensure_ascii=False, indent=2)
 
 
-def _around_host(url: str) -> tuple[str, str, str]:
-    host = urlsplit(url).hostname or ""
-    at = url.lower().find(host, url.find("//") + 2)
-    return (url[:at], url[at : at + len(host)], url[at + len(host) :]) if at >= 0 else (url, "", "")
-
-
-def _sampling(params: dict[str, Any]) -> Sampling:
-    preferences = params.get("modelPreferences")
-    prefers = preferences if isinstance(preferences, dict) else {}
-    hints = prefers.get("hints")
-    names = [str(hint.get("name")) for hint in hints if isinstance(hint, dict)] if isinstance(hints, list) else []
-    facts = [("Max tokens", str(params.get("maxTokens")))]
-    for key, label in (
-        ("temperature", "Temperature"),
-        ("stopSequences", "Stop at"),
-        ("includeContext", "Context"),
-        ("metadata", "Metadata"),
-    ):
-        if key in params:
-            facts.append((label, show.gist(params[key], 300)))
-    listed = params.get("tools")
-    tools = [
-        (str(tool.get("name")), str(tool.get("description") or ""))
-        for tool in (listed if isinstance(listed, list) else [])
-        if isinstance(tool, dict)
-    ]
-    choice = params.get("toolChoice")
-    messages = params.get("messages")
-    system = params.get("systemPrompt")
-    return Sampling(
-        system=system if isinstance(system, str) else "",
-        turns=[
-            Turn(str(one.get("role")), tuple(_block(block) for block in asks.blocks(one)))
-            for one in (messages if isinstance(messages, list) else [])
-            if isinstance(one, dict)
-        ],
-        facts=facts,
-        hints=names,
-        priorities=[
-            (word, float(prefers[key]))
-            for key, word in (
-                ("speedPriority", "Speed"),
-                ("costPriority", "Cost"),
-                ("intelligencePriority", "Intelligence"),
-            )
-            if isinstance(prefers.get(key), int | float)
-        ],
-        tools=tools,
-        tool_choice=str(choice.get("mode")) if isinstance(choice, dict) else "",
-    )
-
-
-def _block(block: Any) -> tuple[str, str]:
-    """A block of a message: what it is, and how it reads."""
-    if not isinstance(block, dict):
-        return "unknown", show.gist(block, 2000)
-    kind = str(block.get("type"))
-    if kind == "text":
-        return "text", str(block.get("text", ""))
-    if kind in ("image", "audio"):
-        length = show.base64_bytes(block.get("data"))
-        return kind, f"{block.get('mimeType')}, {show.size(length) if length is not None else 'not base64'}"
-    if kind == "tool_use":
-        return "tool use", f"{block.get('name')} {show.gist(block.get('input'), 2000)}"
-    if kind == "tool_result":
-        return "tool result", show.gist(block.get("content"), 2000)
-    return kind, show.gist(block, 2000)
-
-
 def asks_of(session: Session, ids: list[str]) -> list[tuple[str, str, str, bool]]:
     """The asks of a call, for its card: id, kind, state in words, and whether it waits."""
     found = [session.inbox.asks[one] for one in ids[-20:] if one in session.inbox.asks]
     return [(ask.id, KINDS[ask.kind][1], STATES[ask.state], ask.state == "open") for ask in found]
+
+
+@dataclass(slots=True, frozen=True)
+class LinkCard:
+    """One address that error -32042 wants opened, for the card of its call (R4-48)."""
+
+    message: str
+    url: str
+    parts: tuple[str, str, str]
+    link: str | None
+    findings: list[Finding]
+    completed: bool
+
+
+def link_cards(required: list[RequiredLink]) -> list[LinkCard]:
+    """What a person must open before a call can succeed; an address that may not be opened is text."""
+    return [
+        LinkCard(
+            message=one.message,
+            url=one.url,
+            parts=links.around_host(one.url) if links.safe_link(one.url) is not None else ("", "", ""),
+            link=links.safe_link(one.url),
+            findings=links.url_findings(one.url),
+            completed=one.completed,
+        )
+        for one in required
+    ]
 
 
 # ----------------------------------------------------------------------------------------------------- answer forms
@@ -353,6 +306,8 @@ def ask_json(ask: Ask) -> dict[str, Any]:
     outcome: dict[str, Any] | None = None
     if answer is not None:
         outcome = {"action": answer.action, "forced": answer.forced}
+        if answer.request is not None:
+            outcome["request"] = answer.request
         if answer.error is not None:
             outcome["error"] = answer.error.wire()
         elif ask.kind == "form" and answer.result is not None:
@@ -366,6 +321,7 @@ def ask_json(ask: Ask) -> dict[str, Any]:
         "state": ask.state,
         "method": ask.method,
         "params": ask.params,
+        "edited": ask.edited,
         "fields": _fields_json(ask),
         "task_id": ask.task_id,
         "call_id": ask.call_id,
@@ -462,8 +418,9 @@ class TaskCard:
     title: str
     message: str
     life: list[LifeStep]
-    manners: list[str]
+    manners: list[Remark]
     outcome: str
+    chart: Chart
 
 
 def task_card(session: Session, task: ReceiverTask) -> TaskCard:
@@ -471,7 +428,7 @@ def task_card(session: Session, task: ReceiverTask) -> TaskCard:
     from app.protocol.receiver_tasks import manners
 
     ask = session.inbox.asks.get(task.ask_id or "")
-    polls = [visit for visit in task.visits if visit.what in ("tasks/get", "tasks/result")]
+    polls = [visit for visit in task.visits if visit.what == "tasks/get"]
     requested = "" if task.requested_ttl is None else f", asked for {show.duration(task.requested_ttl)}"
     live = not task.terminal and task.gone is None
     outcome = ""
@@ -491,7 +448,7 @@ def task_card(session: Session, task: ReceiverTask) -> TaskCard:
         deadline=wire_time(task.expires_at) if live and task.expires_at is not None else None,
         total_seconds=None if task.ttl is None else task.ttl / 1000,
         ttl_words="no limit" if task.ttl is None else f"{show.duration(task.ttl)}{requested}",
-        polls=len(polls),
+        polls=task.polls,
         last_poll=show.clock(polls[-1].at) if polls else "",
         ask_id=task.ask_id if ask is not None else None,
         call_id=None if ask is None else ask.call_id,
@@ -500,6 +457,7 @@ def task_card(session: Session, task: ReceiverTask) -> TaskCard:
         life=_life(task),
         manners=manners(task),
         outcome=outcome,
+        chart=chart(task, session.wall()),
     )
 
 

@@ -1,4 +1,4 @@
-"""Routes of asks and tasks: GET shows one, POST answers it. An answer is checked, sent, and the card says what became
+"""Routes of asks: GET shows one, POST answers it. An answer is checked, sent, and the card says what became
 of it; a form that does not fit comes back with a sentence beside each field, and what was typed.
 """
 
@@ -16,11 +16,11 @@ from app.core.asks import Ask
 from app.core.forms import Entries
 from app.core.model import Refused
 from app.sessions import Session
-from app.web import ask_views, bodies, views
+from app.web import ask_views, bodies, sampling_views, stage_views, views
 from app.web.answers import in_json, show
-from app.web.ask_views import AskCard, TaskCard
+from app.web.ask_views import AskCard
 from app.web.pages import waiting_seconds
-from app.web.problems import Denied, unknown, wants_json
+from app.web.problems import Denied, invalid, unknown, wants_json
 from app.web.views import Context, Shell
 
 
@@ -55,34 +55,6 @@ class AskPage(Context):
         return self.json
 
 
-@dataclass(slots=True)
-class TasksPage(Context):
-    """Both kinds of tasks, apart."""
-
-    template: ClassVar[str] = "pages/tasks.html"
-    part: ClassVar[str | None] = "parts/_tasks.html"
-    shell: Shell
-    tasks: list[TaskCard]
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
-
-
-@dataclass(slots=True)
-class TaskPage(Context):
-    """The life of one receiver task."""
-
-    template: ClassVar[str] = "pages/task.html"
-    part: ClassVar[str | None] = "parts/_task.html"
-    shell: Shell
-    task: TaskCard
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
-
-
 # -------------------------------------------------------------------------------------------------------------- GET
 
 
@@ -102,22 +74,9 @@ async def ask(request: Request) -> Response:
     return await show(request, _page(session, _find(request)))
 
 
-async def tasks(request: Request) -> Response:
-    session: Session = request.state.session
-    known = list(reversed(session.asking.tasks.values()))
-    cards = [ask_views.task_card(session, task) for task in known[:200]]
-    listed = {"receiver": [ask_views.task_json(task) for task in known], "client": []}
-    return await show(request, TasksPage(views.shell(session, "tasks", "Tasks"), cards, listed))
-
-
-async def task(request: Request) -> Response:
-    session: Session = request.state.session
-    found = session.asking.tasks.get(request.path_params["tid"])
-    if found is None:
-        raise unknown("There is no such task. The oldest ones are forgotten first.")
-    card = ask_views.task_card(session, found)
-    shell = views.shell(session, "task", f"Task {found.id[1:]}", of=found.id)
-    return await show(request, TaskPage(shell, card, ask_views.task_json(found)))
+async def stage(request: Request) -> Response:
+    """The sequence of asks at the size of a projector, the inbox in the middle."""
+    return await show(request, stage_views.stage(request.state.session))
 
 
 # ------------------------------------------------------------------------------------------------------------- POST
@@ -133,9 +92,9 @@ async def answer(request: Request) -> Response:
         return in_json(ask_views.ask_json(found))
     form = Entries(await bodies.pairs(request))
     tree, said, errors = _said(found, form)
-    typed = {name: text for name in ask_views.TYPED if (text := form.first(name)) is not None}
+    typed = _typed(form)
     try:
-        if errors and not said.get("force"):
+        if errors:
             raise Refused("Some of it cannot be read.", errors)
         await session.asking.answer(found, said, request.state.identity)
     except Refused as refused:
@@ -161,6 +120,34 @@ async def form(request: Request) -> Response:
     return await show(request, AskPage(_shell(session, found), card, {}))
 
 
+async def request(request: Request) -> Response:
+    """Change a sampling request before it is used, or take the changes back. Nothing is sent to the server (R3-02)."""
+    session: Session = request.state.session
+    found = _find(request)
+    if not bodies.is_form(request):
+        said = (await bodies.read(request)).data
+        if "request" not in said:
+            raise invalid({"/request": ["Say the request, or null for the one that came."]})
+        session.asking.edit(found, said["request"])
+        return in_json(ask_views.ask_json(found))
+    form = Entries(await bodies.pairs(request))
+    typed = _typed(form)
+    errors: list[str] = []
+    try:
+        if form.first("edit") == "original":
+            session.asking.edit(found, None)
+        else:
+            changed, wrong = sampling_views.edited(found.request, sampling_views.typed_edits(form))
+            if wrong:
+                raise Refused("Some of it cannot be read.", wrong)
+            session.asking.edit(found, changed)
+        typed = {name: text for name, text in typed.items() if not name.startswith("edit-")}
+    except Refused as refused:
+        errors = _flat(refused)
+    card = ask_views.ask_card(session, found, errors=errors, typed=typed)
+    return await show(request, AskPage(_shell(session, found), card, ask_views.ask_json(found)), 422 if errors else 200)
+
+
 async def clear(request: Request) -> Response:
     """Forget what is settled."""
     session: Session = request.state.session
@@ -183,25 +170,65 @@ def _said(found: Ask, form: Entries) -> tuple[forms.Field | None, dict[str, Any]
         said["code"] = int(code) if code.lstrip("-").isdecimal() and len(code) < 12 else code
         said["message"] = form.first("message") or ""
     if found.kind == "form":
-        tree, value, errors = ask_views.filled(found, form)
-        if action != "accept":
-            return tree, said, {}
-        said["content"] = value
-        # What can be read is checked all the same, so that every field says at once what is wrong with it.
-        return tree, said, {**forms.validate(found.schema, value), **errors} if errors else {}
+        return _said_in_form(found, form, said)
     if found.kind == "sampling" and action == "respond":
-        text = form.first("json") or ""
-        if text.strip():
-            try:
-                said["result"] = bodies.strict_json(text)
-            except Denied as fault:
-                return None, {"action": action}, {"/json": [fault.message]}
-        else:
-            content = {"type": "text", "text": (form.first("text") or "").replace("\r\n", "\n")}
-            said["result"] = {"role": "assistant", "content": content, "model": form.first("model") or ""}
-            if form.first("stopReason"):
-                said["result"]["stopReason"] = form.first("stopReason")
+        return None, said, _said_by_hand(found, form, said)
     return None, said, {}
+
+
+def _said_in_form(
+    found: Ask, form: Entries, said: dict[str, Any]
+) -> tuple[forms.Field | None, dict[str, Any], dict[str, list[str]]]:
+    tree, value, errors = ask_views.filled(found, form)
+    if said["action"] != "accept":
+        return tree, said, {}
+    said["content"] = value
+    if errors and said.get("force"):
+        return tree, said, _as_typed(tree, value, errors)
+    # What can be read is checked all the same, so that every field says at once what is wrong with it.
+    return tree, said, {**forms.validate(found.schema, value), **errors} if errors else {}
+
+
+def _as_typed(tree: forms.Field, value: Any, errors: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Put what cannot be read into the value as the text that was typed: on purpose nothing is dropped.
+
+    What is still wrong, because there is no place for it."""
+    left = dict(errors)
+    for child in tree.children:
+        if child.pointer in left and child.text and isinstance(value, dict) and child.key not in value:
+            value[child.key] = child.text
+            del left[child.pointer]
+    return {
+        pointer: [*texts, "Not even on purpose: nobody could say what it means."] for pointer, texts in left.items()
+    }
+
+
+def _said_by_hand(found: Ask, form: Entries, said: dict[str, Any]) -> dict[str, list[str]]:
+    """The answer to a sampling, and the request as it was edited beside it; what cannot be read."""
+    if typed := sampling_views.typed_edits(form):
+        request, wrong = sampling_views.edited(found.request, typed)
+        if wrong:
+            return wrong
+        if request != found.request:
+            said["request"] = request
+    text = form.first("json") or ""
+    if text.strip():
+        try:
+            said["result"] = bodies.strict_json(text)
+        except Denied as fault:
+            return {"/json": [fault.message]}
+        return {}
+    content = {"type": "text", "text": form.first("text") or ""}
+    said["result"] = {"role": "assistant", "content": content, "model": form.first("model") or ""}
+    if form.first("stopReason"):
+        said["result"]["stopReason"] = form.first("stopReason")
+    return {}
+
+
+def _typed(form: Entries) -> dict[str, str]:
+    """What a card has beside the fields of a form, as it was typed."""
+    typed = {name: text for name in ask_views.TYPED if (text := form.first(name)) is not None}
+    return typed | sampling_views.typed_edits(form)
 
 
 def _flat(refused: Refused) -> list[str]:

@@ -1,7 +1,9 @@
-"""Results in parts: binary content by its digest, branches of a large tree, a search in it, the whole as a file.
+"""Results in parts: binary content by its digest, branches of a large tree, a search in it, a text as Markdown or as a
+page, the whole as a file.
 
 Everything is read on demand from the reply that the call keeps. Binary content is shown only after its first bytes
-were looked at, and under a policy of its own that lets it do nothing (S33).
+were looked at, and under a policy of its own that lets it do nothing (S33). A page of a server may have a style, and
+nothing else: no script, no load, no form, no origin (frontend.md §8).
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import anyio.to_thread
@@ -25,6 +28,13 @@ from app.web.shell import fragment
 
 _SHA = re.compile(r"[0-9a-f]{64}")
 _HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-content-type-options": "nosniff"}
+_FRAMED = {
+    "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'self'",
+    "x-content-type-options": "nosniff",
+    "x-dns-prefetch-control": "off",
+    "cache-control": "private, max-age=3600, immutable",
+}
 _SEARCHED_CALLS = 50
 _PAGE_NODES = 1_000
 _COPIED = 8 * 1024 * 1024
@@ -110,28 +120,66 @@ async def result(request: Request) -> Response:
     return Response(content, headers=headers, media_type="application/json")
 
 
+async def markdown(request: Request) -> Response:
+    """A text of a result, laid out as Markdown and made harmless; 413 with a sentence when that is too much."""
+    session: Session = request.state.session
+    try:
+        text = await call_views.text_at(session, _call(request), request.query_params.get("root", ""))
+    except KeyError:
+        raise unknown("There is no such text in the result.") from None
+    try:
+        return _html(str(await anyio.to_thread.run_sync(show_as.markdown, text)))
+    except show_as.TooMuch as why:
+        raise Denied(413, "too-large", str(why)) from None
+
+
 def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-async def blob(request: Request) -> Response:
-    """Binary content of a result: shown when it is what it says and harmless, else a download."""
+def _holders(request: Request, *marks: bytes) -> Iterator[Call]:
+    """The calls whose reply may hold what is asked for: the one that the address names, else the recent ones."""
     session: Session = request.state.session
-    sha, hint = request.path_params["sha"], request.query_params.get("call")
-    if not _SHA.fullmatch(sha):
-        raise unknown("There is no such content.")
+    hint = request.query_params.get("call")
     if hint is not None:
         calls = [session.calls[hint]] if hint in session.calls else []
     else:
         calls = call_views.recent_calls(session)[:_SEARCHED_CALLS]
     for call in calls:
-        if call.reply is None or not (b'"data"' in call.reply or b'"blob"' in call.reply):
-            continue
-        held = await call_views.result_of(session, call)
-        found = await anyio.to_thread.run_sync(_of_digest, held, sha)
-        if found is not None:
-            return _sent(*found, sha)
+        if call.reply is not None and any(mark in call.reply for mark in marks):
+            yield call
+
+
+async def blob(request: Request) -> Response:
+    """Binary content of a result: shown when it is what it says and harmless, else a download."""
+    session: Session = request.state.session
+    sha = request.path_params["sha"]
+    if _SHA.fullmatch(sha):
+        for call in _holders(request, b'"data"', b'"blob"'):
+            held = await call_views.result_of(session, call)
+            found = await anyio.to_thread.run_sync(_of_digest, held, sha)
+            if found is not None:
+                # An address is a digest and has no other version, so nothing can match an If-Range.
+                asked = request.headers.get("range") if "if-range" not in request.headers else None
+                return _sent(*found, sha, asked)
     raise unknown("There is no such content. The oldest calls are forgotten first.")
+
+
+async def frame(request: Request) -> Response:
+    """HTML of a result, for a sandboxed frame."""
+    session: Session = request.state.session
+    sha = request.path_params["sha"]
+    if _SHA.fullmatch(sha):
+        for call in _holders(request, b"html"):
+            held = await call_views.result_of(session, call)
+            found = await anyio.to_thread.run_sync(_page_of_digest, held, sha)
+            if found is not None:
+                return Response(found, headers=_FRAMED, media_type="text/html; charset=utf-8")
+    raise unknown("There is no such page. The oldest calls are forgotten first.")
+
+
+def _page_of_digest(result: Any, sha: str) -> bytes | None:
+    return next((page for page in media.pages(result) if hashlib.sha256(page).hexdigest() == sha), None)
 
 
 def _of_digest(result: Any, sha: str) -> tuple[bytes, str] | None:
@@ -143,13 +191,45 @@ def _of_digest(result: Any, sha: str) -> tuple[bytes, str] | None:
     return None
 
 
-def _sent(raw: bytes, kind: str, sha: str) -> Response:
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+
+
+def _part(asked: str | None, size: int) -> tuple[int, int] | None:
+    """The first and the last byte of the one range that is asked for; None for the whole.
+
+    More than one range, or what is no range, is answered with the whole, as HTTP allows. ValueError when the range
+    begins behind the end.
+    """
+    found = _RANGE.fullmatch(asked.strip()) if asked is not None else None
+    if found is None or not (found[1] or found[2]):
+        return None
+    if not found[1]:
+        first, last = max(0, size - int(found[2])), size - 1
+        if int(found[2]) == 0:
+            raise ValueError(asked)
+    else:
+        first, last = int(found[1]), min(int(found[2]), size - 1) if found[2] else size - 1
+        if found[2] and int(found[2]) < first:
+            return None
+    if first >= size:
+        raise ValueError(asked)
+    return first, last
+
+
+def _sent(raw: bytes, kind: str, sha: str, asked: str | None) -> Response:
     way = "inline" if kind else "attachment"
     name = f"{sha[:12]}.{media.ENDINGS.get(kind, 'bin')}"
     headers = {
         **_HARMLESS,
         "content-disposition": f'{way}; filename="{name}"',
         "cache-control": "private, max-age=3600, immutable",
-        "accept-ranges": "none",
+        "accept-ranges": "bytes",
     }
-    return Response(raw, headers=headers, media_type=kind or "application/octet-stream")
+    try:
+        part = _part(asked, len(raw))
+    except ValueError:
+        return Response(b"", 416, {**headers, "content-range": f"bytes */{len(raw)}"}, "text/plain")
+    if part is None:
+        return Response(raw, headers=headers, media_type=kind or "application/octet-stream")
+    headers["content-range"] = f"bytes {part[0]}-{part[1]}/{len(raw)}"
+    return Response(raw[part[0] : part[1] + 1], 206, headers, kind or "application/octet-stream")

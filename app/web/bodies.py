@@ -64,6 +64,8 @@ class CallBody(_Strict):
     timeout_ms: int | None = Field(default=None, gt=0, le=24 * 3_600_000)
     notification: bool = False
     quiet: bool = False
+    force: bool = False
+    """Send it although the rules for tasks say otherwise."""
 
 
 class FormErrors(Denied):

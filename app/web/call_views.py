@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
 import anyio.to_thread
 
 from app.core import jsontext
+from app.core.links import links_json
 from app.core.model import (
     Call,
     Finding,
+    HttpTarget,
     wire_time,
 )
 from app.sessions import Session
-from app.web import ask_views, media
+from app.sessions.listing import ListName
+from app.web import ask_views, media, sequence, task_views
 from app.web import render as show
+from app.web.compare_views import can_compare
 from app.web.render import Html
-from app.web.shell import Context, Shell, shell, text_of, tool_keys, tool_links
+from app.web.round_views import RoundsView, rounds_json, rounds_view
+from app.web.shell import Context, Shell, key_at, shell, text_of
 
 CARDS = 20
 """Cards of recent calls on a tool's page."""
@@ -59,8 +65,18 @@ class Block:
     """Where the bytes are."""
     link: str = ""
     """An address that may be opened."""
+    page: str = ""
+    """The page of the resource that it names."""
+    host: str = ""
+    """The host of that address, as it will be looked up."""
     search: str = ""
     """Where its tree can be searched."""
+    markdown: str = ""
+    """Where the text is to be had as Markdown; "" when that would show nothing new."""
+    frame: str = ""
+    """Where the text is to be had as a page, for a sandboxed frame; "" when it is no HTML."""
+    said_by: str = ""
+    """The role of who says it, in a prompt."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -82,9 +98,8 @@ class Shown:
         return not self.blocks and self.structured is None and self.plain is None
 
 
-ROOT_TEXT = re.compile(r"/contents?/[0-9]{1,6}(?:/resource)?/text")
-"""Pointers to texts that may be JSON of their own."""
-_WEB = re.compile(r"https?://[^\s<>\"'\\]{1,2000}", re.IGNORECASE)
+ROOT_TEXT = re.compile(r"(?:/messages/[0-9]{1,6}/content(?:/[0-9]{1,6})?|/contents?/[0-9]{1,6})(?:/resource)?/text")
+"""Pointers to the texts of a result: they may be JSON of their own, or Markdown."""
 _JSON_TEXT = 32 * 1024 * 1024
 
 
@@ -110,7 +125,8 @@ class _Shower:
         source = self.where("branch", root)
         return show.tree(value, open_depth=open_depth, max_nodes=self.nodes, marks=marks, label=label, source=source)
 
-    def text(self, label: str, text: str, root: str) -> Block:
+    def text(self, label: str, text: str, root: str, mime: Any = None) -> Block:
+        """A text: as a tree when it is JSON; else as text, and on demand as Markdown or as a page in a frame."""
         cut = max(0, len(text) - self.text_limit)
         if text.lstrip()[:1] in ("{", "[") and len(text) <= _JSON_TEXT:
             parsed = jsontext.parse(text.encode(errors="replace"))
@@ -119,7 +135,13 @@ class _Shower:
                 tree = self.tree(parsed.value, root, label)
                 search = self.where("search", root) if len(text) > _SEARCHABLE else ""
                 return Block("json", f"{label}, which is JSON", text[: self.text_limit], cut, tree, search=search)
-        return Block("text", label, text[: self.text_limit], cut)
+        frame, markdown = "", ""
+        if media.is_html(mime):
+            sha = hashlib.sha256(text.encode(errors="replace")).hexdigest()
+            frame = f"/s/{self.session_id}/frames/{sha}?{urlencode({'call': self.call_id})}"
+        elif len(text) <= show.MARKDOWN_CHARACTERS and show.MARKED.search(text):
+            markdown = self.where("markdown", root)
+        return Block("text", label, text[: self.text_limit], cut, markdown=markdown, frame=frame)
 
     def bytes(self, label: str, data: Any, mime: Any, about: str = "") -> Block:
         found = media.examine(data, mime)
@@ -139,7 +161,11 @@ class _Shower:
         if kind == "resource_link":
             uri = text_of(item.get("uri"))[:2_000]
             title = (text_of(item.get("title")) or text_of(item.get("name")))[:500]
-            return Block("link", "Resource link", f"{title}  {uri}" if title else uri, link=web_link(uri))
+            link = show.web_link(uri)
+            host = show.host_of(link)
+            page = f"/s/{self.session_id}/resources/one?{urlencode({'uri': uri})}" if uri else ""
+            said = f"{title}  {uri}" if title else uri
+            return Block("link", "Resource link", said, link=link, host=host, page=page)
         if kind == "resource" and isinstance(item.get("resource"), dict):
             return self.resource(item["resource"], f"{root}/resource")
         label = f"Content of type {show.gist(kind, 40)}" if kind is not None else "Content without a type"
@@ -149,8 +175,21 @@ class _Shower:
         uri = text_of(held.get("uri"))[:2_000]
         if isinstance(held.get("text"), str):
             about = f"Resource {uri}, {text_of(held.get('mimeType'))[:80] or 'no type'}"
-            return self.text(about, held["text"], f"{root}/text")
+            return self.text(about, held["text"], f"{root}/text", held.get("mimeType"))
         return self.bytes("Resource", held.get("blob"), held.get("mimeType"), uri)
+
+    def spoken(self, item: Any, index: int) -> list[Block]:
+        """What one message of a prompt says; a list of contents is not allowed there, and shown all the same."""
+        root = f"/messages/{index}"
+        if not isinstance(item, dict) or "content" not in item:
+            return [self.block(item, root)]
+        said_by, content = show.gist(item.get("role"), 40), item["content"]
+        if not isinstance(content, list):
+            return [replace(self.block(content, f"{root}/content"), said_by=said_by)]
+        return [
+            replace(self.block(one, f"{root}/content/{place}"), said_by=said_by)
+            for place, one in enumerate(content[:CARD_BLOCKS])
+        ]
 
     def shown(self, method: str, result: Any) -> Shown:
         many = 500 if self.alone else CARD_BLOCKS
@@ -176,20 +215,24 @@ class _Shower:
                 else self.block(item, f"/contents/{index}")
                 for index, item in enumerate(content[:many])
             ]
-            return Shown(blocks=blocks, blocks_cut=len(content) - len(blocks))
+            return Shown(blocks=blocks, blocks_cut=len(content) - len(blocks), parsed=self.parsed)
+        if isinstance(result, dict) and method == "prompts/get" and isinstance(result.get("messages"), list):
+            content = result["messages"]
+            blocks = [one for index, item in enumerate(content[:many]) for one in self.spoken(item, index)]
+            return Shown(blocks=blocks[:many], blocks_cut=max(0, len(content) - many), parsed=self.parsed)
         if result is None:
             return Shown()
         return Shown(plain=self.tree(result, "", "Result"), search=self.where("search", ""))
 
 
-def web_link(uri: str) -> str:
-    """The address when a person may open it from here: http and https only (S32)."""
-    return uri if _WEB.fullmatch(uri) else ""
-
-
 def shown_of(session_id: str, call: Call, result: Any, *, alone: bool) -> Shown:
-    """A result, as it can be shown."""
-    return _Shower(session_id, call.id, alone, _pointers(call.findings)).shown(call.method, result)
+    """A result of `tools/call`, `resources/read` or `prompts/get` as blocks, any other as a tree.
+
+    Every part is fetched by the call that brought it, so it must stay in `session.calls`, quiet or not. In a template:
+    `{% import "macros/content.html" as C %}{{ C.blocks(shown, "an-id", "/where/it/is/whole") }}`.
+    """
+    method = "tools/call" if call.method == "tasks/result" else call.method
+    return _Shower(session_id, call.id, alone, _pointers(call.findings)).shown(method, result)
 
 
 def error_name(code: int | None) -> str:
@@ -267,6 +310,14 @@ async def result_of(session: Session, call: Call, root: str = "") -> Any:
     return value if key[2] else show.at_pointer(value, root)
 
 
+async def text_at(session: Session, call: Call, root: str) -> str:
+    """The text of a result at its pointer. KeyError when there is none."""
+    found = show.at_pointer(await result_of(session, call), root) if ROOT_TEXT.fullmatch(root) else None
+    if not isinstance(found, str):
+        raise KeyError(root)
+    return found
+
+
 @dataclass(slots=True)
 class CallCard:
     """One call with its result, as a card; also a part of the stream (`#call-{id}`)."""
@@ -303,9 +354,23 @@ class CallCard:
     alone: bool
     too_large: bool
     again: str
-    """The page of its tool with these arguments in the form."""
+    """Where it can be changed and sent again: the form of its tool or prompt, else the composer."""
+    copies: list[tuple[str, str]]
+    """In which forms it can be copied, and where each is."""
     asks: list[tuple[str, str, str, bool]]
     """What the server asked while it ran: id, kind, state in words, whether it waits."""
+    links: list[ask_views.LinkCard]
+    """What error -32042 wants opened before it is tried again."""
+    retry_of: str | None
+    rounds: RoundsView | None
+    """What the server asked before it answered (2026-07-28)."""
+    compare: str
+    """The revision of the other era, when the call could be run there too."""
+    compared: bool
+    task: task_views.ClientTaskCard | None
+    """The task that it became."""
+    cancelling: bool
+    """It was asked to end, and the server has not said so yet."""
 
     @property
     def settled(self) -> bool:
@@ -341,8 +406,9 @@ def call_card(
         words = show.figure(progress.progress)
         words += f" of {show.figure(progress.total)}" if progress.total is not None else ""
     params = call.params or {}
-    given = params.get("arguments") if call.method == "tools/call" else params
+    given = params.get("arguments") if call.method in _FORMS else params
     leg = call.legs[-1] if call.legs else None
+    task = session.client_tasks.tasks.get(call.task_id or "")
     return CallCard(
         id=call.id,
         base=f"/s/{session.id}",
@@ -378,18 +444,44 @@ def call_card(
         alone=alone,
         too_large=too_large,
         again=_again(session, call),
+        copies=_copies(session, call),
         asks=ask_views.asks_of(session, call.asks),
+        links=ask_views.link_cards(call.links),
+        retry_of=call.retry_of,
+        rounds=rounds_view(session, call),
+        compare=can_compare(session, call) if alone else "",
+        compared=call.id in session.comparing.of,
+        task=None if task is None else task_views.task_card(session, task),
+        cancelling=not call.settled and (call.cancel_wanted or (task is not None and task.cancelling)),
     )
 
 
+_FORMS: dict[str, ListName] = {"tools/call": "tools", "prompts/get": "prompts"}
+"""Calls that have a form of their own."""
+
+
 def _again(session: Session, call: Call) -> str:
-    """The address that loads the arguments of a call into the form of its tool; "" when that is not listed."""
-    if call.method != "tools/call":
-        return ""
-    for key, item in zip(tool_keys(session.tools.items), session.tools.items, strict=True):
-        if isinstance(item, dict) and is_call_of(call, item.get("name")):
-            return f"/s/{session.id}/tools/{quote(key, safe='~')}?from={call.id}"
-    return ""
+    """The address that loads a call into the form of its tool or prompt, or into the composer."""
+    name = (call.params or {}).get("name")
+    if call.method in _FORMS and isinstance(name, str):
+        listed = _FORMS[call.method]
+        items = session.listings[listed].items
+        place = next((at for at, one in enumerate(items) if isinstance(one, dict) and one.get("name") == name), None)
+        if place is not None:
+            return f"/s/{session.id}/{listed}/{quote(key_at(items, place), safe='~')}?from={call.id}"
+    return f"/s/{session.id}/compose?from={call.id}"
+
+
+def _copies(session: Session, call: Call) -> list[tuple[str, str]]:
+    """JSON always; curl where the server is reached by streamable HTTP; Python where there is a server at all."""
+    base = f"/s/{session.id}/calls/{call.id}/snippet?as="
+    kinds = ["json"]
+    if isinstance(session.target, HttpTarget) and (session.info.transport or session.target.transport) == "http":
+        kinds.append("curl")
+    if session.target is not None:
+        kinds.append("python")
+    words = {"json": "JSON", "curl": "curl", "python": "Python"}
+    return [(words[kind], base + kind) for kind in kinds]
 
 
 def call_json(call: Call, result: Any) -> dict[str, Any]:
@@ -416,8 +508,14 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
         "error": None
         if error is None
         else {"code": error.code, "message": error.message, "data": error.data, "kind": error.kind},
+        "as_task": call.as_task,
         "task_id": call.task_id,
         "asks": list(call.asks),
+        "links": links_json(call.links),
+        "retry_of": call.retry_of,
+        "rounds": rounds_json(call),
+        "round_limit": call.round_limit or None,
+        "outcome": "abandoned" if call.abandoned else None,
         "findings": [show.finding_json(one) for one in call.findings],
         "logs": [
             {"at": wire_time(one.at), "level": one.level, "logger": one.logger, "data": one.data} for one in call.logs
@@ -447,6 +545,7 @@ class CallLine:
     findings: int
     failure: str
     tool_error: bool
+    size: str
 
 
 _IS_ERROR = re.compile(rb'"isError"\s*:\s*true')
@@ -465,7 +564,7 @@ def _reports_error(call: Call) -> bool:
 
 def call_line(session: Session, call: Call) -> CallLine:
     params = call.params or {}
-    given = params.get("arguments") if call.method == "tools/call" else params
+    given = params.get("arguments") if call.method in _FORMS else params
     return CallLine(
         id=call.id,
         href=f"/s/{session.id}/calls/{call.id}",
@@ -481,6 +580,7 @@ def call_line(session: Session, call: Call) -> CallLine:
         findings=len(call.findings),
         failure=show.gist(call.error.message, 120) if call.error is not None else "",
         tool_error=_reports_error(call),
+        size=show.size(len(call.reply)) if call.reply is not None else "",
     )
 
 
@@ -533,6 +633,7 @@ class CallView(Context):
     call: CallCard
     params: Html | None
     tool_href: str
+    sequence: sequence.Drawing
     json: dict[str, Any]
 
     def as_json(self) -> dict[str, Any]:
@@ -554,8 +655,8 @@ async def call(session: Session, call: Call, *, full: bool = False) -> CallView:
     result = await result_of(session, call)
     tool_href = ""
     if call.method == "tools/call":
-        names = {link.name: link.href for link in tool_links(session)}
-        tool_href = names.get(call.subject, "")
+        tool_href = _again(session, call).partition("?")[0]
+        tool_href = tool_href if "/tools/" in tool_href else ""
     return CallView(
         shell=shell(session, "call", f"Call {call.id.lstrip('c')}", of=call.id),
         call=call_card(
@@ -563,5 +664,6 @@ async def call(session: Session, call: Call, *, full: bool = False) -> CallView:
         ),
         params=show.tree(call.params, open_depth=3, label="What was asked") if call.params else None,
         tool_href=tool_href,
+        sequence=sequence.of_call(session, call),
         json=call_json(call, result),
     )

@@ -112,9 +112,9 @@ _OPTIONS: tuple[tuple[str, str, str, str, str, tuple[tuple[str, str], ...]], ...
         "era",
         "Protocol era",
         "select",
-        "How the conversation begins. This release speaks the handshake of 2024-11-05 to 2025-11-25.",
+        "How the conversation begins: with a handshake, to 2025-11-25, or without one, in 2026-07-28.",
         "The handshake",
-        (("auto", "Find out"), ("legacy", "Handshake (to 2025-11-25)"), ("modern", "2026-07-28, not yet spoken")),
+        (("auto", "Find out"), ("legacy", "Handshake (to 2025-11-25)"), ("modern", "2026-07-28, no handshake")),
     ),
     (
         "protocol_version",

@@ -318,7 +318,7 @@ def log(
     else:
         shown = source.last(many)
     first = source.first_seq
-    surroundings = shell(session, "log", "Log", messages=shown)
+    surroundings = shell(session, "log", "Log" if at is None else f"Message {at}", messages=shown)
     return Log(
         shell=surroundings,
         detail=message_view(session, at) if at is not None else None,

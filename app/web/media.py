@@ -106,16 +106,34 @@ def examine(data: Any, mime: Any) -> Blob | None:
     return Blob(claimed[:80], len(raw), hashlib.sha256(raw).hexdigest(), kind, why)
 
 
-def texts(result: Any, most: int = 5_000) -> Iterator[tuple[str, Any]]:
-    """The base64 texts of a result with their types: image, audio, embedded resources, contents of a resource."""
+def is_html(mime: Any) -> bool:
+    """Whether a text of this type is a page, which a sandboxed frame may show."""
+    return isinstance(mime, str) and mime.partition(";")[0].strip().lower() in {"text/html", "application/xhtml+xml"}
+
+
+def _held(result: Any, most: int) -> Iterator[dict[str, Any]]:
+    """The contents of a result: of a tool, of a resource, and of the messages of a prompt."""
     if not isinstance(result, dict):
         return
-    for key in ("content", "contents"):
+    for key in ("content", "contents", "messages"):
         items = result.get(key)
         for item in items[:most] if isinstance(items, list) else ():
-            if not isinstance(item, dict):
-                continue
-            held = item["resource"] if isinstance(item.get("resource"), dict) else item
-            for name in ("data", "blob"):
-                if isinstance(held.get(name), str):
-                    yield held[name], held.get("mimeType")
+            said = item.get("content") if key == "messages" and isinstance(item, dict) else item
+            for one in said[:most] if isinstance(said, list) else (said,):
+                if isinstance(one, dict):
+                    yield one["resource"] if isinstance(one.get("resource"), dict) else one
+
+
+def texts(result: Any, most: int = 5_000) -> Iterator[tuple[str, Any]]:
+    """The base64 texts of a result with their types: image, audio, embedded resources, contents of a resource."""
+    for held in _held(result, most):
+        for name in ("data", "blob"):
+            if isinstance(held.get(name), str):
+                yield held[name], held.get("mimeType")
+
+
+def pages(result: Any, most: int = 5_000) -> Iterator[bytes]:
+    """The texts of a result that say they are HTML."""
+    for held in _held(result, most):
+        if isinstance(held.get("text"), str) and is_html(held.get("mimeType")):
+            yield held["text"].encode(errors="replace")

@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from app.sessions import Session
 from app.web import log_views, stream, views
 from app.web.answers import show
+from app.web.lists import Window
 from app.web.problems import invalid, unknown, wants_json
 
 
@@ -42,14 +43,7 @@ async def roots(request: Request) -> Response:
 
 
 async def tools(request: Request) -> Response:
-    return await show(request, views.tools(request.state.session))
-
-
-async def tool(request: Request) -> Response:
-    found = views.tool(request.state.session, request.path_params["name"])
-    if found is None:
-        raise unknown("The server has no tool of that name. The list may have changed since.")
-    return await show(request, found)
+    return await show(request, views.tools(request.state.session, Window.of(request.query_params)))
 
 
 async def calls(request: Request) -> Response:

@@ -12,15 +12,21 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
 from app.core.model import Finding, Message
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 MAX_NODES: Final = 2_000
 MAX_STRING: Final = 4_000
@@ -335,6 +341,125 @@ def base64_bytes(data: Any) -> int | None:
         return None
 
 
+# ---------------------------------------------------------------------------------------------------------- Markdown
+
+MARKDOWN_CHARACTERS: Final = 64 * 1024
+MARKDOWN_SECONDS: Final = 2.0
+MARKED: Final = re.compile(r"[*_`#\[\]|~<>]|\n\s*(?:[-+]|\d{1,9}[.)])\s|\n\s*\n|^\s*(?:[-+]|\d{1,9}[.)])\s")
+"""Where this is not found, Markdown would look like the text itself."""
+_WEB = re.compile(r"https?://[^\s<>\"'\\]{1,2000}", re.IGNORECASE)
+_MAIL = re.compile(r"mailto:[^\s<>\"'\\]{1,500}", re.IGNORECASE)
+_TAGS: Final = {
+    *("p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code", "em", "strong", "s", "a"),
+    *("table", "thead", "tbody", "tr", "th", "td"),
+}
+_HEADS: Final = {"h1": "mh1", "h2": "mh2"}
+
+
+class TooMuch(Exception):
+    """More than is rendered: too long, or too slow. Its text is a sentence for the page."""
+
+
+def web_link(uri: str) -> str:
+    """The address when a person may open it from here: http and https only (S32)."""
+    return uri if _WEB.fullmatch(uri) else ""
+
+
+def host_of(uri: str) -> str:
+    """The host of a web address, as the browser will look it up: letters of other alphabets in their xn-- form."""
+    try:
+        host = urlsplit(uri).hostname or ""
+        return host if host.isascii() else host.encode("idna").decode()
+    except ValueError:
+        return ""
+
+
+def markdown(text: str, seconds: float = MARKDOWN_SECONDS) -> Markup:
+    """A server's Markdown, made harmless: no HTML of its own, no images, links that leave nothing behind (S29, S32).
+
+    Slow for hostile texts, so call it in a thread. TooMuch when it is too long or does not end in time. The result
+    belongs inside an element with `hx-ignore`.
+    """
+    if len(text) > MARKDOWN_CHARACTERS:
+        raise TooMuch(f"Longer than {number(MARKDOWN_CHARACTERS)} characters, so it is shown as text only.")
+    import nh3
+
+    html = nh3.clean(
+        _parser(seconds).render(visible(text)),
+        tags=_TAGS,
+        attributes={"a": {"href", "title"}, "ol": {"start"}},
+        attribute_filter=lambda tag, name, value: value if name != "href" or _opens(value) else None,
+        tag_attribute_values={"p": {"class": set(_HEADS.values()) | {"mh3"}}},
+        set_tag_attribute_values={"a": {"target": "_blank"}},
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    # A table can be wider than the page, and is scrolled by keyboard too. A head without words is no head.
+    html = html.replace("<th></th>", "<td></td>")
+    html = html.replace("<table>", '<div class="wide" role="group" aria-label="Table" tabindex="0"><table>')
+    return Markup(html.replace("</table>", "</table></div>"))
+
+
+def _opens(address: str) -> bool:
+    return bool(_WEB.fullmatch(address) or _MAIL.fullmatch(address))
+
+
+def _parser(seconds: float) -> MarkdownIt:
+    """A parser that gives up at its deadline: both of its loops ask the first rule about every step."""
+    from markdown_it import MarkdownIt
+
+    end = time.monotonic() + seconds
+
+    def in_time(*_: object) -> bool:
+        if time.monotonic() > end:
+            raise TooMuch("It takes too long to lay out as Markdown, so it is shown as text only.")
+        return False
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.block.ruler.before("table", "in_time", in_time, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    parser.inline.ruler.before("text", "in_time", in_time)
+    parser.core.ruler.push("plain_parts", lambda state: _plain_parts(state.tokens))
+    return parser
+
+
+def _plain_parts(tokens: list[Token]) -> None:
+    """Headings as paragraphs (they are not of our outline), images as links, and the host after each link."""
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            if token.nesting == 1:
+                token.attrSet("class", _HEADS.get(token.tag, "mh3"))
+            token.tag = "p"
+        elif token.children:
+            token.children = list(_with_hosts(token.children))
+
+
+def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
+    from markdown_it.token import Token
+
+    href, said = "", ""
+    for token in children:
+        if token.type == "image":
+            source = str(token.attrGet("src") or "")
+            words = Token("text", "", 0, content=f"image: {token.content or 'without a name'}")
+            if href or not web_link(source):
+                yield words
+                continue
+            yield Token("link_open", "a", 1, attrs={"href": source})
+            yield words
+            yield Token("link_close", "a", -1)
+            yield Token("text", "", 0, content=f" ({host_of(source)})")
+            continue
+        if token.type == "link_open":
+            href, said = str(token.attrGet("href") or ""), ""
+        elif href and token.type != "link_close":
+            said += token.content
+        yield token
+        if token.type == "link_close":
+            if (host := host_of(href)) and said != href:
+                yield Token("text", "", 0, content=f" ({host})")
+            href = ""
+
+
 # ---------------------------------------------------------------------------------------------------------- log rows
 
 _GLYPH = {"request": "req", "response": "res", "error": "res", "notification": "not", "invalid": "not"}
@@ -368,6 +493,17 @@ def _gist(message: Message, findings: tuple[Finding, ...]) -> str:
     return f'<span class="gist">{peek}{_chip(findings)}</span>' if findings else peek
 
 
+POLLS: Final = frozenset({"tasks/get", "ping", "completion/complete"})
+"""Methods that repeat: a run of them is folded into one line of the log, with a count."""
+
+
+def _poll(message: Message, findings: tuple[Finding, ...]) -> str:
+    """Marks a row that may be folded with others like it. What is remarkable never is."""
+    if findings or message.kind not in {"request", "response"} or message.method is None:
+        return ""
+    return f' data-poll="{esc(message.method[:200])}"' if message.quiet or message.method in POLLS else ""
+
+
 def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
     """One row of the log. Hand-made and not a template: a burst renders thousands of them."""
     out = message.direction == "out"
@@ -378,7 +514,7 @@ def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
     side, word = ("o", "sent") if out else ("t", "received")
     return (
         f'<li id="m{message.seq}" data-d="{message.direction}" data-k="{message.kind}"{" data-f" if findings else ""}'
-        f"{' data-quiet' if message.quiet else ''}>"
+        f"{' data-quiet' if message.quiet else ''}{_poll(message, findings)}>"
         f'<a class="m{bad}" href="{base}/log/{message.seq}"><span class="q">{message.seq}</span>'
         f"<time>{clock(message.at)}</time>"
         f'<span class="lane {glyph} {side}" role="img" aria-label="{word}"></span>'
@@ -417,40 +553,6 @@ def type_words(schema: Any) -> str:
     elif isinstance(high, int | float):
         words += f", up to {figure(high)}"
     return f"{words}, {schema['format'][:30]}" if isinstance(schema.get("format"), str) else words
-
-
-_EMPTY: dict[str, Any] = {"string": "", "integer": 0, "number": 0, "boolean": False, "array": [], "object": {}}
-
-
-def skeleton(schema: Any, depth: int = 0) -> Any:
-    """A value to begin with: defaults, constants and first choices of what is required. Not necessarily valid."""
-    if not isinstance(schema, dict) or depth > 8:
-        return None
-    for key in ("default", "const"):
-        if key in schema:
-            return schema[key]
-    if isinstance(schema.get("enum"), list) and schema["enum"]:
-        return schema["enum"][0]
-    for key in ("oneOf", "anyOf"):
-        if isinstance(schema.get(key), list) and schema[key]:
-            return skeleton(schema[key][0], depth + 1)
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
-    properties = schema.get("properties")
-    if (kind == "object" or kind is None) and isinstance(properties, dict):
-        wanted = schema.get("required")
-        required = {one for one in wanted if isinstance(one, str)} if isinstance(wanted, list) else set()
-        return {
-            name: skeleton(sub, depth + 1)
-            for name, sub in list(properties.items())[:200]
-            if name in required or (isinstance(sub, dict) and "default" in sub)
-        }
-    low = schema.get("minimum")
-    if kind in {"integer", "number"} and isinstance(low, int | float) and not isinstance(low, bool) and low > 0:
-        return low
-    found = _EMPTY.get(kind) if isinstance(kind, str) else None
-    return found.copy() if isinstance(found, dict | list) else found
 
 
 def pretty(value: Any) -> str:

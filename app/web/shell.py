@@ -10,7 +10,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -21,10 +21,12 @@ from app.core.model import (
     AnyTarget,
     DemoTarget,
     HttpTarget,
+    Listing,
     Message,
     StdioTarget,
     wire_time,
 )
+from app.core.tasks import support_of
 from app.sessions import Session
 from app.web import ask_views
 from app.web import render as show
@@ -188,13 +190,28 @@ def tool_keys(items: list[Any]) -> list[str]:
     ]
 
 
+def keys_of(listing: Listing) -> list[str]:
+    """The keys of a list that is complete, made once."""
+    if listing.keys is None or len(listing.keys) != len(listing.items):
+        listing.keys = tool_keys(listing.items)
+    return listing.keys
+
+
+def key_at(items: list[Any], index: int) -> str:
+    """How one item is addressed; without making the keys of all."""
+    item = items[index]
+    name = item.get("name") if isinstance(item, dict) else None
+    alone = sum(isinstance(one, dict) and one.get("name") == name for one in items) == 1
+    return name if isinstance(name, str) and alone and _speakable(name) else f"~{index}"
+
+
 def find_tool(items: list[Any], key: str) -> int | None:
     """The index of the tool that `key` names; None when there is none."""
-    keys = tool_keys(items)
-    if key in keys:
-        return keys.index(key)
     found = _INDEX.fullmatch(key)
-    return int(found[1]) if found and int(found[1]) < len(items) else None
+    if found:
+        return int(found[1]) if int(found[1]) < len(items) else None
+    places = [index for index, item in enumerate(items) if isinstance(item, dict) and item.get("name") == key]
+    return places[0] if len(places) == 1 and _speakable(key) else None
 
 
 @dataclass(slots=True, frozen=True)
@@ -208,34 +225,38 @@ class ToolLink:
     href: str
     notes: tuple[str, ...] = ()
     arguments: str = ""
+    task: str = ""
+    """Whether it runs as a task, in words; "" when it says nothing of that."""
 
 
 def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def tool_links(session: Session, limit: int | None = None) -> list[ToolLink]:
-    """The tools of a session as links."""
+def tool_link(session: Session, key: str, tool: dict[str, Any], *, brief: bool = False) -> ToolLink:
+    """One tool of a session as a link."""
+    name = text_of(tool.get("name"))
+    hints = tool.get("annotations")
+    capable = session.client_tasks.capable
+    return ToolLink(
+        key=key,
+        task=support_of(tool, capable).badge if capable.tools_call else "",
+        name=name or f"(tool {key[1:]}, without a name)",
+        title=text_of(tool.get("title")) or (text_of(hints.get("title")) if isinstance(hints, dict) else ""),
+        description=text_of(tool.get("description")),
+        href=f"/s/{session.id}/tools/{quote(key, safe='~')}",
+        notes=() if brief else annotation_words(hints),
+        arguments="" if brief else ", ".join(one.name for one in arguments_of(tool.get("inputSchema"))[:12]),
+    )
+
+
+def tool_links(session: Session, limit: int | None = None, *, brief: bool = False) -> list[ToolLink]:
+    """The tools of a session as links; in brief only what they are called."""
     items = session.tools.items if limit is None else session.tools.items[:limit]
-    keys = tool_keys(session.tools.items)
-    links = []
-    for key, item in zip(keys, items, strict=False):
-        tool = item if isinstance(item, dict) else {}
-        name = text_of(tool.get("name"))
-        hints = tool.get("annotations")
-        title = text_of(tool.get("title")) or (text_of(hints.get("title")) if isinstance(hints, dict) else "")
-        links.append(
-            ToolLink(
-                key=key,
-                name=name or f"(tool {key[1:]}, without a name)",
-                title=title,
-                description=text_of(tool.get("description")),
-                href=f"/s/{session.id}/tools/{quote(key, safe='~')}",
-                notes=annotation_words(hints),
-                arguments=", ".join(one.name for one in arguments_of(tool.get("inputSchema"))[:12]),
-            )
-        )
-    return links
+    return [
+        tool_link(session, key, item if isinstance(item, dict) else {}, brief=brief)
+        for key, item in zip(keys_of(session.tools), items, strict=False)
+    ]
 
 
 _HINTS = {
@@ -304,6 +325,13 @@ class NavItem:
     icon: str
     href: str
     count: str
+    why: str = ""
+    """Why there is nothing behind it, when the server does not offer it."""
+    pages: tuple[str, ...] = ()
+    """The pages that belong to it besides its own."""
+
+    def holds(self, page: str) -> bool:
+        return page == self.key or page in self.pages
 
 
 def counts(session: Session) -> dict[str, str]:
@@ -313,10 +341,13 @@ def counts(session: Session) -> dict[str, str]:
     running = sum(not call.settled for call in listed)
     return {
         "n-tools": "" if session.tools.state == "none" else show.number(len(session.tools.items)),
+        "n-resources": _many(session, "resources"),
+        "n-prompts": _many(session, "prompts"),
+        "n-logging": show.number(session.server_log.count) if session.server_log.count else "",
         "n-calls": (f"{running} running, " if running else "") + show.number(len(listed)) if listed else "",
-        "n-tasks": show.number(len(session.asking.tasks)) if session.asking.tasks else "",
+        "n-tasks": show.number(tasks) if (tasks := len(session.asking.tasks) + len(session.client_tasks.tasks)) else "",
         "inbox-sum": ask_views.summary(session),
-        "n-settled": show.number(len(session.inbox.settled)),
+        "inbox-refused": ask_views.refused_words(session),
         "n-roots": show.number(len(session.roots)) if session.roots else "",
         "n-log": show.number(log.count) if log.count else "",
         "n-stderr": show.number(session.stderr.count) if session.stderr.count else "",
@@ -324,6 +355,12 @@ def counts(session: Session) -> dict[str, str]:
         "log-sum": f"{show.number(log.inbound)} in, {show.number(log.outbound)} out, "
         f"{show.plural(log.findings_total, 'finding')}",
     }
+
+
+def _many(session: Session, name: Literal["resources", "prompts"]) -> str:
+    """How many of a list are known; "" until somebody has looked."""
+    listing = session.listings[name]
+    return "" if listing.at is None else show.number(len(listing.items)) + ("+" if listing.next_cursor else "")
 
 
 def figures(session: Session) -> dict[str, str]:
@@ -395,14 +432,26 @@ def log_rows(session: Session, messages: list[Message]) -> Html:
 
 
 def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:
-    base = f"/s/{session.id}"
+    """The rail. What the server does not offer is grey and says why; its page teaches what would make it appear."""
+    base, info = f"/s/{session.id}", session.info
+
+    def why(capability: str) -> str:
+        if info.state != "ready" or info.offers(capability):
+            return ""
+        return f"The server did not declare {capability}."
+
+    kin = ("resource", "templates", "template")
     return [
         NavItem("overview", "Overview", "conn", base, ""),
-        NavItem("tools", "Tools", "tool", f"{base}/tools", numbers["n-tools"]),
-        NavItem("calls", "Calls", "run", f"{base}/calls", numbers["n-calls"]),
-        NavItem("tasks", "Tasks", "task", f"{base}/tasks", numbers["n-tasks"]),
+        NavItem("tools", "Tools", "tool", f"{base}/tools", numbers["n-tools"], why("tools"), ("tool",)),
+        NavItem("resources", "Resources", "res", f"{base}/resources", numbers["n-resources"], why("resources"), kin),
+        NavItem("prompts", "Prompts", "prompt", f"{base}/prompts", numbers["n-prompts"], why("prompts"), ("prompt",)),
+        NavItem("calls", "Calls", "run", f"{base}/calls", numbers["n-calls"], "", ("call", "compose")),
+        NavItem("tasks", "Tasks", "task", f"{base}/tasks", numbers["n-tasks"], "", ("task",)),
         NavItem("roots", "Roots", "root", f"{base}/roots", numbers["n-roots"]),
+        *([NavItem("subscriptions", "Subscriptions", "i-not", f"{base}/subscriptions", "")] if session.modern else []),
         NavItem("log", "Log", "loglist", f"{base}/log", numbers["n-log"]),
+        NavItem("logging", "Logging", "i-not", f"{base}/logging", numbers["n-logging"], why("logging")),
         NavItem("stderr", "Stderr", "err", f"{base}/stderr", numbers["n-stderr"]),
     ]
 
@@ -438,7 +487,7 @@ def shell(
         lead=lead,
         waiting=session.open_asks,
         nav=nav(session, numbers),
-        tools=tool_links(session, RAIL_TOOLS),
+        tools=tool_links(session, RAIL_TOOLS, brief=True),
         tools_total=len(session.tools.items),
         tool_key=tool_key,
         numbers=numbers,

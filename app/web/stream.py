@@ -23,10 +23,15 @@ from starlette.types import Receive, Scope, Send
 from app.core.events import Event, EventKind
 from app.core.model import Call, Message, wire_time
 from app.sessions import Session
+from app.sessions.client_tasks import EVENTS
 from app.settings import Limits
-from app.web import ask_views, views
+from app.web import ask_views, sequence, stage_views, task_views, views
 from app.web.problems import Denied
+from app.web.prompts import is_get_of, name_of
 from app.web.render import esc, log_row
+from app.web.resources import is_read_of, reads, watch_view
+from app.web.server_log_views import Wanted, logging_view
+from app.web.subscription_views import subscriptions_view
 
 logger = logging.getLogger("parley.stream")
 
@@ -35,6 +40,26 @@ PARTS_PER_PATCH: Final = 60
 _BREAK = re.compile("\r\n|\r|\n")
 _LOG_NUMBERS = frozenset({"n-log", "log-count", "log-sum"})
 """They say what the rows show, so they wait for the last of the rows that are on their way."""
+_ON_STAGE: Final[frozenset[EventKind]] = frozenset(
+    {
+        "ask.added",
+        "ask.changed",
+        "ask.settled",
+        "ask.withdrawn",
+        "call.added",
+        "call.changed",
+        "call.settled",
+        "connection.changed",
+        "listing.changed",
+    }
+)
+_LIST_PAGES: Final = {
+    "tools": "tools",
+    "resources": "resources",
+    "templates": "resources/templates",
+    "prompts": "prompts",
+}
+"""Pages that show a list, and their addresses; the element has the page's name."""
 _NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written"})
 
 
@@ -113,6 +138,7 @@ class Tab:
         self._unsent = 0
         self._numbers: dict[str, str] = {}
         self._stderr_mark: int | None = None
+        self._heard: tuple[int, int] | None = None
         self._connection_state = session.info.state
 
     @property
@@ -154,6 +180,7 @@ class Tab:
         shell = self._shell(rows=True)
         values = {"shell": shell}
         parts = [*self._new_numbers(), *self._surroundings(shell), partial("#rail-tools", _part("rail_tools", values))]
+        parts.append(partial("#rail-nav", _part("rail_nav", values)))
         parts += [partial("#log", str(shell.rows), "innerHTML"), partial("#earlier", _part("earlier_button", values))]
         parts += self._inbox()
         parts += self._page_whole()
@@ -165,6 +192,8 @@ class Tab:
         """The parts that these events touch, each once; None when they are too many."""
         parts: list[str] = []
         kinds = {event.kind for event in events}
+        if self.page == "logging" and kinds & {"message.recorded", "stderr.written"}:
+            parts += self._server_log()
         if kinds <= _NUMBERS_ONLY and not ("stderr.written" in kinds and self.page == "stderr"):
             return parts
         remarked = {
@@ -181,10 +210,20 @@ class Tab:
                 parts.append(partial(f"#m{seq}", row, "outerHTML"))
         if kinds & {"connection.changed", "listing.changed", "options.changed", "roots.changed"}:
             parts += self._connection_parts(kinds)
+        if self.page in {"overview", "logging"} and kinds & {"ping.settled", "connection.changed"}:
+            parts.append(partial("#ping", _part("ping", {"ping": views.ping_view(self.session)})))
+        if "resource.changed" in kinds or (self.page == "resource" and "connection.changed" in kinds):
+            parts += self._resource({event.subject for event in events if event.kind == "resource.changed"})
+        if self.page == "compare" and kinds & {"comparison.changed", "call.changed", "call.settled"}:
+            parts.append(self._compare())
+        if self.page == "subscriptions" and kinds & {"subscription.changed", "connection.changed"}:
+            parts.append(self._subscriptions())
         if kinds & {"roots.changed"} and self.page == "roots":
             parts.append(partial("#roots", _part("roots", {"roots": self.session.roots})))
         if "stderr.written" in kinds and self.page == "stderr":
             parts.append(self._stderr())
+        if self.page == "stage" and kinds & _ON_STAGE:
+            parts.append(self._stage())
         calls, asks = self._calls(events), self._asks(events)
         if calls is None or asks is None:
             return None
@@ -221,15 +260,38 @@ class Tab:
         parts = self._surroundings(shell)
         if "listing.changed" in kinds:
             parts.append(partial("#rail-tools", _part("rail_tools", {"shell": shell})))
+        if "connection.changed" in kinds:
+            parts.append(partial("#rail-nav", _part("rail_nav", {"shell": shell})))
         if self.page == "overview":
             parts.append(self._overview())
-        if self.page == "tools" and kinds & {"listing.changed", "connection.changed"}:
-            parts.append(partial("#tools", _part("tools", {"tools": views.tools_view(self.session)})))
+        if self.page in _LIST_PAGES and kinds & {"listing.changed", "connection.changed"}:
+            parts.append(self._list())
         state = self.session.info.state
         if state != self._connection_state:
             self._connection_state = state
             parts.append(_announce(f"{shell.label}: {views.STATE_WORDS[state]}"))
         return parts
+
+    def _list(self) -> str:
+        """The list that this page shows: the tab fetches it, for only the tab knows what is searched in it."""
+        return _refetch(f"/s/{self.session.id}/{_LIST_PAGES[self.page]}", f"#{self.page}", "#list-q, #list-page")
+
+    # ---- resources, and what the server logs
+
+    def _resource(self, touched: set[str]) -> list[str]:
+        if self.page == "resources" and touched:
+            return [self._list()]
+        if self.page == "resource":
+            return [partial("#watch", _part("watch", {"watch": watch_view(self.session, self.of)}))]
+        return []
+
+    def _server_log(self) -> list[str]:
+        now = (self.session.server_log.count, self.session.stderr.count)
+        if now == self._heard:
+            return []
+        self._heard = now
+        view = logging_view(self.session, Wanted.of_query(self.of))
+        return [partial("#server-log", _part("server_log", {"log": view}))]
 
     # ---- asks and tasks
 
@@ -240,7 +302,7 @@ class Tab:
         for event in events:
             if event.kind in {"ask.added", "ask.changed", "ask.settled", "ask.withdrawn"}:
                 touched[event.subject] = "added" if touched.get(event.subject) == "added" else event.kind[4:]
-            elif event.kind == "task.changed":
+            elif event.kind.startswith(("task.", "tasks.")):
                 tasks.add(event.subject)
         if len(touched) > PARTS_PER_PATCH:
             return None
@@ -249,27 +311,56 @@ class Tab:
             parts.append(partial("#waiting", _part("waiting", {"shell": self._shell()})))
             if "added" in touched.values():
                 parts.append(_announce(f"The server asks something, {ask_views.summary(self.session)}"))
-        if tasks and self.page == "tasks":
-            parts.append(partial("#tasks", _part("tasks", {"tasks": self._task_cards()})))
-        if self.page == "task" and self.of in tasks and self.of in self.session.asking.tasks:
-            card = ask_views.task_card(self.session, self.session.asking.tasks[self.of])
-            parts.append(partial(f"#task-{self.of}", _part("task", {"task": card})))
+        if self.page == "tasks" and tasks:
+            parts.append(self._tasks())
+        if self.page == "task" and (tasks or touched or any(event.kind.startswith("call.") for event in events)):
+            parts += self._task(tasks)
         return parts
 
     def _ask(self, aid: str, how: str) -> list[str]:
         ask = self.session.inbox.asks.get(aid)
         if ask is None:
             return []
-        if how == "added" and ask.state == "open":
+        if how == "added" and not ask.settled:
             # Deleted first: a tab that comes back may hear of the same ask twice.
             card = ask_views.ask_card(self.session, ask, folded=self.session.open_asks > ask_views.FOLDED_ABOVE)
             return [partial(f"#ask-{aid}", "", "delete"), partial("#asks", _part("ask", {"ask": card}), "beforeend")]
-        card = ask_views.ask_card(self.session, ask)
-        return [partial(f"#ask-{aid}-state", _part("ask_state", {"ask": card}), "innerHTML")]
+        card = ask_views.ask_card(self.session, ask, folded=ask.settled)
+        if ask.settled and (how == "added" or ask.recorded):
+            # Nobody saw it open here, so there is no card to settle: it goes straight to the others.
+            html = _part("ask", {"ask": card})
+            return [partial(f"#ask-{aid}", "", "delete"), partial("#settled", html, "afterbegin")]
+        parts = [partial(f"#ask-{aid}-state", _part("ask_state", {"ask": card}), "innerHTML")]
+        if ask.kind == "sampling" and ask.state == "open":
+            parts.append(partial(f"#ask-{aid}-request", _part("ask_request", {"ask": card}), "innerHTML"))
+        return parts
 
-    def _task_cards(self) -> list[ask_views.TaskCard]:
-        known = list(reversed(self.session.asking.tasks.values()))
-        return [ask_views.task_card(self.session, task) for task in known[:200]]
+    def _compare(self) -> str:
+        """Two conversations, one of them of another session: the tab fetches both."""
+        return _refetch(f"/s/{self.session.id}/calls/{self.of}/compare", "#compare")
+
+    def _subscriptions(self) -> str:
+        return partial("#subscriptions", _part("subscriptions", {"subscriptions": subscriptions_view(self.session)}))
+
+    def _stage(self) -> str:
+        return partial("#stage", _part("stage", {"stage": stage_views.stage_view(self.session)}))
+
+    def _tasks(self) -> str:
+        cards, running = task_views.received(self.session), task_views.running(self.session)
+        return partial("#tasks", _part("tasks", {"tasks": cards, "running": running}))
+
+    def _task(self, touched: set[str] | None = None) -> list[str]:
+        """The task that this page shows, and its drawing; a task on the server also moves with its call."""
+        session, here = self.session, f"#task-{self.of}"
+        received, task = session.asking.tasks.get(self.of), session.client_tasks.tasks.get(self.of)
+        if received is not None and (touched is None or self.of in touched):
+            card = ask_views.task_card(session, received)
+            drawn = sequence.of_receiver_task(session, received)
+            return [partial(here, _part("task", {"task": card})), _sequence(drawn)]
+        if task is not None:
+            html = _part("client_task", {"task": task_views.task_card(session, task, alone=True)})
+            return [partial(here, html), _sequence(sequence.of_client_task(session, task))]
+        return []
 
     def _inbox(self) -> list[str]:
         """The whole column. Cards that are open on the page stay as they are, with what was typed in them."""
@@ -289,6 +380,11 @@ class Tab:
             tool = self.session.tools.items[index] if index is not None else None
             name = tool.get("name") if isinstance(tool, dict) else None
             return [call for call in calls if views.is_call_of(call, name)]
+        if self.page == "prompt":
+            name = name_of(self.session, self.of)
+            return [call for call in calls if is_get_of(call, name)]
+        if self.page == "resource":
+            return [call for call in calls if is_read_of(call, self.of)]
         return list(calls) if self.page == "calls" else []
 
     def _card(self, call: Call) -> str:
@@ -297,6 +393,9 @@ class Tab:
         return _part("call", {"call": views.call_card(self.session, call)})
 
     def _call_alone(self, call: Call) -> str:
+        return self._call_card(call) + _sequence(sequence.of_call(self.session, call))
+
+    def _call_card(self, call: Call) -> str:
         if call.reply is not None and len(call.reply) > views.CARD_REPLY_BYTES:
             # This page shows it whole, and a large one is read in a thread: the tab fetches it by itself.
             return _refetch(f"/s/{self.session.id}/calls/{call.id}", f"#call-{call.id}")
@@ -309,11 +408,15 @@ class Tab:
         for event in events:
             if event.kind in {"call.added", "call.changed", "call.settled"} or event.kind == "finding.raised":
                 call = self.session.calls.get(event.subject)
-                if call is None or call.quiet:
-                    continue
-                touched[call.id] = touched.get(call.id, False) or event.kind == "call.added"
-                if event.kind == "call.settled":
-                    settled.append(call)
+            elif event.kind.startswith("task.") and event.subject in self.session.client_tasks.tasks:
+                call = self.session.calls.get(self.session.client_tasks.tasks[event.subject].call_id or "")
+            else:
+                continue
+            if call is None or (call.quiet and not (self.page == "resource" and is_read_of(call, self.of))):
+                continue
+            touched[call.id] = touched.get(call.id, False) or event.kind == "call.added"
+            if event.kind == "call.settled":
+                settled.append(call)
         concerned = self._concerned(self.session.calls[cid] for cid in touched)
         if len(concerned) > PARTS_PER_PATCH:
             return None
@@ -339,22 +442,33 @@ class Tab:
         session, page = self.session, self.page
         if page == "overview":
             return [self._overview()]
-        if page == "tools":
-            return [partial("#tools", _part("tools", {"tools": views.tools_view(session)}))]
+        if page in _LIST_PAGES:
+            return [self._list()]
+        if page == "logging":
+            self._heard = None
+            return self._server_log()
         if page == "roots":
             return [partial("#roots", _part("roots", {"roots": session.roots}))]
+        if page == "stage":
+            return [self._stage()]
+        if page == "subscriptions":
+            return [self._subscriptions()]
+        if page == "compare":
+            return [self._compare()]
         if page == "tasks":
-            return [partial("#tasks", _part("tasks", {"tasks": self._task_cards()}))]
-        if page == "task" and self.of in session.asking.tasks:
-            card = ask_views.task_card(session, session.asking.tasks[self.of])
-            return [partial(f"#task-{self.of}", _part("task", {"task": card}))]
+            return [self._tasks()]
+        if page == "task":
+            return self._task()
         if page == "stderr":
             self._stderr_mark = None
             return [self._stderr()]
+        if page == "resource":
+            cards = [views.call_card(session, one) for one in reads(session, self.of)]
+            return [*self._resource(set()), partial("#calls", _part("cards", {"cards": cards}))]
         calls = self._concerned(views.recent_calls(session))
         if page == "calls":
             return [partial("#calls", _part("calls", {"lines": [views.call_line(session, one) for one in calls]}))]
-        if page == "tool":
+        if page in {"tool", "prompt"}:
             cards = [views.call_card(session, one) for one in calls[: views.CARDS]]
             return [partial("#calls", _part("cards", {"cards": cards}))]
         if page == "call":
@@ -374,13 +488,18 @@ def _part(name: str, values: dict[str, Any]) -> str:
     return views.fragment(f"parts/_{name}.html", **values)
 
 
+def _sequence(drawn: sequence.Drawing) -> str:
+    return partial("#sequence", _part("sequence", {"sequence": drawn}))
+
+
 def _announce(text: str) -> str:
     return partial("#announce", esc(text), "textContent")
 
 
-def _refetch(url: str, target: str) -> str:
+def _refetch(url: str, target: str, include: str = "") -> str:
     """Ask the tab to fetch a part itself, by an element that loads as soon as it is inserted."""
-    getter = f'<span hx-get="{url}" hx-trigger="load" hx-target="{target}" hx-swap="outerMorph"></span>'
+    more = f' hx-include="{include}"' if include else ""
+    getter = f'<span hx-get="{url}" hx-trigger="load" hx-target="{target}" hx-swap="outerMorph"{more}></span>'
     return partial("#fetches", getter, "innerHTML")
 
 
@@ -420,7 +539,7 @@ async def events(request: Request, session: Session) -> Response:
         raise Denied(429, "too_many", "Too many streams are open.", headers={"retry-after": "15"})
     since, query = _since(request), request.query_params
     if query.get("format") == "json":
-        content: Content = JsonContent(session, since, limits)
+        content: Content = JsonContent(session, since, limits, query.get("of", ""))
     else:
         content = PatchContent(Tab(session, query.get("page", ""), query.get("of", ""), since, limits), limits)
     return EventStream(
@@ -471,12 +590,19 @@ class Content:
         raise NotImplementedError
 
 
+_URGENT: Final = frozenset({"call.settled", "ask.added", "ask.settled", "ask.withdrawn"})
+"""What somebody is waiting for: it does not wait for the end of a window."""
+_LOOKS: Final = 8
+"""How often a window looks whether something urgent came; in a burst it then waits for its end."""
+
+
 class PatchContent(Content):
-    """Patches of one tab, with a leading edge and a window."""
+    """Patches of one tab, with a leading edge and a window. What is urgent ends the window, now and then."""
 
     def __init__(self, tab: Tab, limits: Limits) -> None:
         self._tab, self._window = tab, limits.stream_window_seconds
         self._busy = False
+        self._hurried = -1.0
 
     async def now(self) -> AsyncIterator[bytes]:
         patch = self._tab.patch()
@@ -485,17 +611,37 @@ class PatchContent(Content):
             yield encode(patch.html, seq=patch.seq)
 
     async def more(self) -> None:
-        if self._busy:
-            await anyio.sleep(self._window)
-        else:
+        if not self._busy:
             await self._tab.session.events.wait(self._tab.mark)
+            return
+        began = anyio.current_time()
+        with anyio.move_on_after(self._window):
+            if began - self._hurried > 3 * self._window and await self._urgent():
+                self._hurried = anyio.current_time()
+                return
+            await anyio.sleep(self._window)
+
+    async def _urgent(self) -> bool:
+        """Whether something came that is not to wait."""
+        events, seen = self._tab.session.events, self._tab.mark
+        for _ in range(_LOOKS):
+            await events.wait(seen)
+            fresh = events.since(seen)
+            if fresh is None:
+                return False
+            if any(event.kind in _URGENT for event in fresh):
+                return True
+            seen = events.seq
+        return False
 
 
 class JsonContent(Content):
-    """The events themselves, for scripts. What can no longer be replayed is said by one event `gap`."""
+    """The events themselves, for scripts; `of` a call, only those of it and of its task (S003). What can no longer be
+    replayed is said by one event `gap`."""
 
-    def __init__(self, session: Session, since: int | None, limits: Limits) -> None:
+    def __init__(self, session: Session, since: int | None, limits: Limits, of: str = "") -> None:
         self._session, self._mark, self._many = session, -1 if since is None else since, limits.stream_rows
+        self._of = of
 
     async def now(self) -> AsyncIterator[bytes]:
         found = self._session.events.since(self._mark)
@@ -506,11 +652,40 @@ class JsonContent(Content):
         for start in range(0, len(found), self._many):
             portion = found[start : start + self._many]
             self._mark = portion[-1].seq
-            yield b"".join(encode(_event_json(event), seq=event.seq) for event in portion)
+            told = [event for event in portion if not self._of or self._concerns(event)]
+            if told:
+                yield b"".join(encode(_event_json(self._session, event), seq=event.seq) for event in told)
+
+    def _concerns(self, event: Event) -> bool:
+        call = self._session.calls.get(self._of)
+        return event.subject == self._of or (call is not None and event.subject == call.task_id)
 
     async def more(self) -> None:
         await self._session.events.wait(self._mark)
 
 
-def _event_json(event: Event) -> str:
-    return json.dumps({"seq": event.seq, "at": wire_time(event.at), "kind": event.kind, "subject": event.subject})
+def _event_json(session: Session, event: Event) -> str:
+    said: dict[str, Any] = {
+        "seq": event.seq,
+        "at": wire_time(event.at),
+        "kind": event.kind,
+        "subject": event.subject,
+    }
+    return json.dumps(said | _seed_event(session, event))
+
+
+def _seed_event(session: Session, event: Event) -> dict[str, Any]:
+    """What S003 calls an event of a task on the server, and what it says with it, as it is now."""
+    name = EVENTS.get(event.kind)
+    task = session.client_tasks.tasks.get(event.subject)
+    if event.kind == "tasks.listed":
+        return {"event": name, "tasks": [one.object() for one in session.client_tasks.tasks.values()]}
+    if task is not None:
+        return {"event": name, "taskId": task.task_id, "callId": task.call_id, "task": task.object()}
+    call = session.calls.get(event.subject)
+    if event.kind == "call.settled" and call is not None and call.method == "tools/call":
+        error = None if call.error is None else {"code": call.error.code, "message": call.error.message}
+        told = {"toolName": call.subject, "state": call.state, "taskId": None, "error": error}
+        made = session.client_tasks.tasks.get(call.task_id or "")
+        return {"event": name, **told, **({} if made is None else {"taskId": made.task_id})}
+    return {}

@@ -21,6 +21,7 @@ from starlette.responses import RedirectResponse, Response
 from app.core import forms
 from app.core.forms import MISSING, Entries
 from app.core.model import Call, Finding
+from app.core.tasks import Support
 from app.sessions import Session
 from app.web import bodies, call_views, views
 from app.web import render as show_as
@@ -79,6 +80,9 @@ class Drawn:
     """The number of the call whose arguments these are."""
     looked_at: bool = False
     """It was compared with the schema."""
+    ttl: str = ""
+    """How long a task may live, as it was typed."""
+    ttl_wrong: str = ""
 
     @property
     def line(self) -> tuple[str, str] | None:
@@ -120,6 +124,10 @@ class ToolForm(Context):
     arguments: list[Argument]
     refused: bool
     can_force: bool
+    support: Support
+    """Whether it may be called as a task, and plainly."""
+    speaks_tasks: bool
+    """Whether there is anything to say about tasks here."""
 
     def as_json(self) -> dict[str, Any]:
         return {"mode": self.form.mode, "arguments": self.form.arguments, "errors": self.form.wrong}
@@ -242,6 +250,7 @@ def _unchecked(schema: Any) -> str:
 
 async def _part(found: Found, drawn: Drawn, *, refused: bool = False) -> ToolForm:
     last, options = found.last(), found.session.options
+    support = found.session.client_tasks.support(found.name)
     can_force = refused and not (drawn.mode == "json" and bool(drawn.unreadable))
     return ToolForm(
         form=drawn,
@@ -256,6 +265,8 @@ async def _part(found: Found, drawn: Drawn, *, refused: bool = False) -> ToolFor
         arguments=arguments_of(found.schema) if drawn.mode == "json" else [],
         refused=refused,
         can_force=can_force,
+        support=support,
+        speaks_tasks=found.session.client_tasks.capable.tools_call or support.said in ("required", "optional"),
     )
 
 
@@ -348,7 +359,9 @@ async def form(request: Request) -> Response:
             return switched(found.schema, drawn, to if to == "json" else "form")
         return drawn
 
-    return await _answer(request, found, await _off(heavy, draw))
+    drawn = await _off(heavy, draw)
+    drawn.ttl = entries.first("_ttl") or ""
+    return await _answer(request, found, drawn)
 
 
 async def check(request: Request) -> Response:
@@ -372,6 +385,13 @@ async def call(request: Request) -> Response:
         raise invalid({"": ["Scripts call a tool by POST /s/{sid}/calls."]})
     entries, much = await _submitted(request)
     drawn = await _off(found.heavy or much, lambda: checked(found.schema, from_form(found.schema, entries)))
+    as_task = bool(entries.first("_task"))
+    ttl = _ttl(entries, drawn) if as_task else None
+    if drawn.ttl_wrong:
+        drawn.place()
+        if wants_json(request):
+            raise invalid({"/ttl": [drawn.ttl_wrong]})
+        return await _answer(request, found, drawn, 422)
     faulty = bool(drawn.unreadable or drawn.wrong)
     no_json = drawn.mode == "json" and bool(drawn.unreadable)
     if faulty and (no_json or not entries.first("_force")):
@@ -380,7 +400,11 @@ async def call(request: Request) -> Response:
             raise invalid({**drawn.wrong, **drawn.unreadable})
         return await _answer(request, found, drawn, 422, refused=True)
     started = found.session.start_call(
-        "tools/call", {"name": found.name, "arguments": drawn.arguments}, by=request.state.identity
+        "tools/call",
+        {"name": found.name, "arguments": drawn.arguments},
+        as_task=as_task,
+        ttl=ttl,
+        by=request.state.identity,
     )
     if faulty:
         started.findings.append(_sent_anyway(drawn))
@@ -393,7 +417,19 @@ async def call(request: Request) -> Response:
         return Response(status_code=204)
     # The sentences beside the fields are old now: the form comes back without them, and with what was typed.
     fresh = await _off(found.heavy or much, lambda: from_form(found.schema, entries))
+    fresh.ttl = drawn.ttl
     return await _answer(request, found, fresh)
+
+
+def _ttl(entries: Entries, drawn: Drawn) -> int | None:
+    """The TTL that was typed, in milliseconds; None when none was, or it cannot be read, and then the form says so."""
+    drawn.ttl = (entries.first("_ttl") or "").strip()
+    if not drawn.ttl:
+        return None
+    if drawn.ttl.isascii() and drawn.ttl.isdecimal() and len(drawn.ttl) < 16 and int(drawn.ttl) > 0:
+        return int(drawn.ttl)
+    drawn.ttl_wrong = "A whole number of milliseconds, like 60000, or nothing."
+    return None
 
 
 def _sent_anyway(drawn: Drawn) -> Finding:

@@ -45,8 +45,10 @@ from app.web.connect_views import (
     kept_json,
     target_lines,
 )
+from app.web.lists import Entry, ListView, Window, list_json, list_view
 from app.web.log_views import Log, MessageDetail, log, message, message_json
 from app.web.render import Html
+from app.web.server_log_views import PingView, ping_view
 from app.web.shell import (
     CALL_WORDS,
     STATE_WORDS,
@@ -62,12 +64,15 @@ from app.web.shell import (
     fragment,
     jinja,
     json_bytes,
+    key_at,
+    keys_of,
     list_of,
     render,
     shell,
     target_json,
     text_of,
     tool_keys,
+    tool_link,
     tool_links,
     transport_words,
 )
@@ -103,7 +108,6 @@ __all__ = [
     "Tool",
     "ToolLink",
     "Tools",
-    "ToolsView",
     "about",
     "annotation_words",
     "arguments_of",
@@ -129,6 +133,7 @@ __all__ = [
     "message",
     "message_json",
     "overview",
+    "ping_view",
     "problem",
     "recent_calls",
     "render",
@@ -282,11 +287,12 @@ def _server_offers(session: Session) -> list[Offer]:
             offers.append(Offer(label, _said(value, "listChanged", "list changes announced"), f"{base}/tools"))
         elif key == "resources":
             words = _said(value, "subscribe", "subscriptions", "listChanged", "list changes announced")
-            offers.append(Offer("Resources", words))
+            offers.append(Offer("Resources", words, f"{base}/resources"))
         elif key == "prompts":
-            offers.append(Offer("Prompts", _said(value, "listChanged", "list changes announced")))
+            offers.append(Offer("Prompts", _said(value, "listChanged", "list changes announced"), f"{base}/prompts"))
         elif key == "logging":
-            offers.append(Offer("Logging", "log messages, level on request"))
+            words = f"log messages, level on request; {DEPRECATED}"
+            offers.append(Offer("Logging", words, f"{base}/logging"))
         elif key == "completions":
             offers.append(Offer("Completion", "of prompt and template arguments"))
         elif isinstance(value, dict):
@@ -294,6 +300,10 @@ def _server_offers(session: Session) -> list[Offer]:
         else:
             offers.append(Offer(key[:80], show.gist(value, 60)))
     return offers[:60]
+
+
+DEPRECATED = "deprecated since 2026-07-28"
+"""Roots, sampling and logging: they work, and nobody should begin with them (R6-53)."""
 
 
 def _our_offers(session: Session) -> list[Offer]:
@@ -304,10 +314,11 @@ def _our_offers(session: Session) -> list[Offer]:
     names = {"sampling": "Sampling", "elicitation": "Elicitation", "tasks": "Receiver tasks"}
     for key, value in given.items():
         if key == "roots":
-            words = _said(value, "listChanged", "changes announced")
+            words = "; ".join(each for each in (_said(value, "listChanged", "changes announced"), DEPRECATED) if each)
             offers.append(Offer(show.plural(len(session.roots), "root"), words, f"/s/{session.id}/roots"))
         elif isinstance(value, dict):
-            offers.append(Offer(names.get(key) or str(key), ", ".join(str(one) for one in value)))
+            said = [", ".join(str(one) for one in value), DEPRECATED if key == "sampling" else ""]
+            offers.append(Offer(names.get(key) or str(key), "; ".join(each for each in said if each)))
     return offers
 
 
@@ -331,7 +342,7 @@ def connection_view(session: Session) -> ConnectionView:
         version=text_of(server.get("version"))[:60],
         description=text_of(server.get("description")),
         instructions=info.instructions or "",
-        protocol=info.protocol_version or "",
+        protocol=f"{info.protocol_version or ''}{', no handshake' if info.era == 'modern' else ''}",
         transport=transport_words(session.target),
         pid=info.pid,
         connected=connected,
@@ -365,6 +376,7 @@ class Overview(Context):
 
     shell: Shell
     connection: ConnectionView
+    ping: PingView
     json: dict[str, Any]
 
     def as_json(self) -> dict[str, Any]:
@@ -407,6 +419,7 @@ def overview(session: Session) -> Overview:
     return Overview(
         shell=shell(session, "overview", session.label),
         connection=connection_view(session),
+        ping=ping_view(session),
         json={
             "id": session.id,
             "url": f"/s/{session.id}",
@@ -434,34 +447,17 @@ def overview(session: Session) -> Overview:
 # ------------------------------------------------------------------------------------------------------------- tools
 
 
-@dataclass(slots=True)
-class ToolsView:
+def tools_view(session: Session, window: Window | None = None) -> ListView:
     """The list of tools; also a part of the stream (`#tools`)."""
+    keys = keys_of(session.tools)
 
-    base: str
-    state: str
-    connection: str
-    offered: bool
-    links: list[ToolLink]
-    findings: list[Finding]
-    error: Any
-    stopped: str
-    at: str
+    def entry(index: int, item: dict[str, Any]) -> Entry:
+        link = tool_link(session, keys[index], item)
+        words = link.arguments or "no arguments"
+        notes = (*link.notes, link.task) if link.task else link.notes
+        return Entry(link.name, link.href, link.title, link.description, words, notes)
 
-
-def tools_view(session: Session) -> ToolsView:
-    listing = session.tools
-    return ToolsView(
-        base=f"/s/{session.id}",
-        state=listing.state,
-        connection=session.info.state,
-        offered=session.info.offers("tools"),
-        links=tool_links(session),
-        findings=listing.findings[:50],
-        error=listing.error,
-        stopped=listing.stopped or "",
-        at=show.time_of_day(listing.at) if listing.at is not None else "",
-    )
+    return list_view(session, "tools", window or Window(), entry, href=f"/s/{session.id}/tools")
 
 
 @dataclass(slots=True)
@@ -472,27 +468,18 @@ class Tools(Context):
     part: ClassVar[str | None] = "parts/_tools.html"
 
     shell: Shell
-    tools: ToolsView
-    json: dict[str, Any]
+    tools: ListView
 
     def as_json(self) -> dict[str, Any]:
-        return self.json
+        session = self.shell.session
+        return list_json(session, "tools", "tools") | {"keys": keys_of(session.tools)}
 
 
-def tools(session: Session) -> Tools:
+def tools(session: Session, window: Window | None = None) -> Tools:
     """The list of tools, and as JSON the server's objects as received."""
-    listing = session.tools
     return Tools(
         shell=shell(session, "tools", "Tools"),
-        tools=tools_view(session),
-        json={
-            "tools": listing.items,
-            "findings": [show.finding_json(one) for one in listing.findings],
-            "state": listing.state,
-            "keys": tool_keys(listing.items),
-            "stopped": listing.stopped,
-            "error": None if listing.error is None else {"code": listing.error.code, "message": listing.error.message},
-        },
+        tools=tools_view(session, window),
     )
 
 
@@ -512,7 +499,6 @@ class Tool(Context):
     input_schema: Html | None
     output_schema: Html | None
     whole: Html
-    text: str
     patience: str
     cards: list[CallCard]
     raw: Any
@@ -521,21 +507,20 @@ class Tool(Context):
         return {"tool": self.raw, "key": self.key}
 
 
-def tool(session: Session, key: str, *, arguments: str | None = None) -> Tool | None:
+def tool(session: Session, key: str) -> Tool | None:
     """The page of one tool; None when the server lists no such tool."""
     index = find_tool(session.tools.items, key)
     if index is None:
         return None
     raw = session.tools.items[index]
     item = raw if isinstance(raw, dict) else {}
-    own_key = tool_keys(session.tools.items)[index]
-    link = tool_links(session)[index]
+    own_key = key_at(session.tools.items, index)
+    link = tool_link(session, own_key, item)
     hints = item.get("annotations")
     title = text_of(item.get("title")) or (text_of(hints.get("title")) if isinstance(hints, dict) else "") or link.name
     schema = item.get("inputSchema")
     options = session.options
     patience = f"time limit {show.duration(options.request_timeout_ms)}"
-    start = show.skeleton(schema)
     recent = [call for call in recent_calls(session) if is_call_of(call, item.get("name"))][:CARDS]
     return Tool(
         shell=shell(session, "tool", f"{link.name}", of=own_key, tool_key=own_key),
@@ -550,7 +535,6 @@ def tool(session: Session, key: str, *, arguments: str | None = None) -> Tool | 
         if "outputSchema" in item
         else None,
         whole=show.tree(raw, open_depth=2, label="The tool as the server listed it"),
-        text=arguments if arguments is not None else show.pretty(start if isinstance(start, dict) else {}),
         patience=patience + (", renewed by progress" if options.reset_timeout_on_progress else ""),
         cards=[call_card(session, call) for call in recent],
         raw=raw,

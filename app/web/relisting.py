@@ -1,0 +1,58 @@
+"""POST: read a list of the server again, all pages or one; or its next page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.core.model import Gone
+from app.sessions import Session
+from app.sessions.listing import LISTS, ListName
+from app.web import bodies
+from app.web.answers import in_json
+from app.web.problems import wants_json
+
+
+class ListBody(BaseModel):
+    """How a list is to be read from now on; None leaves that as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pages: Literal["all", "one"] | None = None
+
+
+def _of_form(form: bodies.Body) -> dict[str, Any]:
+    return {"pages": form.text("pages")} if form.text("pages") else {}
+
+
+async def refresh(request: Request, name: ListName, href: str, as_json: Callable[[Session], Any]) -> Response:
+    """Ask the server for a list once more."""
+    session: Session = request.state.session
+    wanted = (await bodies.read(request)).read(ListBody, _of_form)
+    if wanted.pages is not None:
+        (session.listings.by_page.add if wanted.pages == "one" else session.listings.by_page.discard)(name)
+    if session.info.state == "ready" and not session.listings.offered(name):
+        raise Gone(f"The server did not declare `{LISTS[name].capability}`, so Parley does not ask for a list.")
+    await session.listings.refresh(name)
+    return _done(request, session, href, as_json)
+
+
+async def more(request: Request, name: ListName, href: str, as_json: Callable[[Session], Any]) -> Response:
+    """Ask the server for the next page of a list."""
+    session: Session = request.state.session
+    (await bodies.read(request)).read(bodies.Nothing, lambda form: {})
+    session.listings.more(name)
+    await session.listings.settled(name)
+    return _done(request, session, href, as_json)
+
+
+def _done(request: Request, session: Session, href: str, as_json: Callable[[Session], Any]) -> Response:
+    if wants_json(request):
+        return in_json(as_json(session))
+    if "hx-request" in request.headers:
+        return Response(status_code=204)
+    return RedirectResponse(f"/s/{session.id}/{href}", 303)

@@ -1,0 +1,194 @@
+"""Routes of tasks: the page with both kinds, the page of one, and what a person may ask of a task on the server.
+
+An action begins something and answers at once; the stream brings what came of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.core.tasks import ClientTask
+from app.sessions import Session
+from app.web import ask_views, bodies, call_views, sequence, task_views
+from app.web.answers import in_json, show
+from app.web.ask_views import TaskCard
+from app.web.call_views import CallCard
+from app.web.problems import unknown, wants_json
+from app.web.sequence import Drawing
+from app.web.shell import Context, Shell, shell
+
+# -------------------------------------------------------------------------------------------------------------- GET
+
+
+@dataclass(slots=True)
+class TasksPage(Context):
+    """Both kinds of tasks, apart."""
+
+    template: ClassVar[str] = "pages/tasks.html"
+    part: ClassVar[str | None] = "parts/_tasks.html"
+    shell: Shell
+    tasks: list[TaskCard]
+    running: task_views.RunningView
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+def tasks_page(session: Session) -> TasksPage:
+    """The Tasks page."""
+    capable = session.client_tasks.capable
+    return TasksPage(
+        shell=shell(session, "tasks", "Tasks"),
+        tasks=task_views.received(session),
+        running=task_views.running(session),
+        json={
+            "receiver": [ask_views.task_json(task) for task in reversed(session.asking.tasks.values())],
+            "client": [task_views.task_json(task) for task in reversed(session.client_tasks.tasks.values())],
+            "capabilities": {"list": capable.list, "cancel": capable.cancel, "toolCall": capable.tools_call},
+            "listing": session.client_tasks.listing.state,
+        },
+    )
+
+
+@dataclass(slots=True)
+class ReceiverTaskPage(Context):
+    """The life of one receiver task."""
+
+    template: ClassVar[str] = "pages/task.html"
+    part: ClassVar[str | None] = "parts/_task.html"
+    shell: Shell
+    task: TaskCard
+    sequence: Drawing
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+@dataclass(slots=True)
+class ClientTaskPage(Context):
+    """The life of one task on the server."""
+
+    template: ClassVar[str] = "pages/client_task.html"
+    part: ClassVar[str | None] = "parts/_client_task.html"
+    shell: Shell
+    task: task_views.ClientTaskCard
+    sequence: Drawing
+    call: CallCard | None
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+def task_page(session: Session, tid: str) -> ReceiverTaskPage | ClientTaskPage | None:
+    """The page of a task of either kind; None when there is none of that id."""
+    around = shell(session, "task", f"Task {tid[1:]}", of=tid)
+    received = session.asking.tasks.get(tid)
+    if received is not None:
+        card = ask_views.task_card(session, received)
+        drawn = sequence.of_receiver_task(session, received)
+        return ReceiverTaskPage(around, card, drawn, ask_views.task_json(received))
+    task = session.client_tasks.tasks.get(tid)
+    if task is None:
+        return None
+    call = session.calls.get(task.call_id or "")
+    return ClientTaskPage(
+        around,
+        task_views.task_card(session, task, alone=True),
+        sequence.of_client_task(session, task),
+        None if call is None else call_views.call_card(session, call),
+        task_views.task_json(task),
+    )
+
+
+async def tasks(request: Request) -> Response:
+    """Both kinds of tasks."""
+    return await show(request, tasks_page(request.state.session))
+
+
+async def task(request: Request) -> Response:
+    """One task of either kind."""
+    found = task_page(request.state.session, request.path_params["tid"])
+    if found is None:
+        raise unknown("There is no such task. The oldest ones are forgotten first.")
+    return await show(request, found)
+
+
+# ------------------------------------------------------------------------------------------------------------- POST
+
+
+async def refresh(request: Request) -> Response:
+    """Ask the server for the list of its tasks."""
+    session: Session = request.state.session
+    await _nothing(request)
+    session.client_tasks.refresh()
+    return _begun(request, f"/s/{session.id}/tasks", {"listing": session.client_tasks.listing.state})
+
+
+async def poll(request: Request) -> Response:
+    """Ask the server at once how a task stands."""
+    session: Session = request.state.session
+    found = await _find(request)
+    session.client_tasks.poll_now(found)
+    return _begun(request, _page(session, found), task_views.task_json(found))
+
+
+async def cancel(request: Request) -> Response:
+    """Ask the server to cancel a task."""
+    session: Session = request.state.session
+    found = await _find(request)
+    session.client_tasks.cancel(found)
+    return _begun(request, _page(session, found), task_views.task_json(found))
+
+
+async def stop(request: Request) -> Response:
+    """Stop waiting for the result of a task; the task goes on."""
+    session: Session = request.state.session
+    found = await _find(request)
+    session.client_tasks.stop_waiting(found)
+    return _begun(request, _page(session, found), task_views.task_json(found))
+
+
+async def result(request: Request) -> Response:
+    """Ask for the result of a task, as a call of its own."""
+    session: Session = request.state.session
+    found = await _find(request)
+    call = session.client_tasks.fetch(found, request.state.identity)
+    url = f"/s/{session.id}/calls/{call.id}"
+    if wants_json(request):
+        return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})
+    if "hx-request" in request.headers:
+        return Response(headers={"hx-redirect": url})
+    return RedirectResponse(url, 303)
+
+
+def _page(session: Session, found: ClientTask) -> str:
+    return f"/s/{session.id}/tasks/{found.id}"
+
+
+async def _find(request: Request) -> ClientTask:
+    """The task on the server that the address names; a receiver task has none of these actions."""
+    await _nothing(request)
+    session: Session = request.state.session
+    found = session.client_tasks.tasks.get(request.path_params["tid"])
+    if found is None:
+        raise unknown("The server runs no such task. The oldest ones are forgotten first.")
+    return found
+
+
+def _begun(request: Request, url: str, said: dict[str, Any]) -> Response:
+    """It is begun. A page with a stream hears of it there."""
+    if wants_json(request):
+        return in_json(said, 202)
+    return Response(status_code=204) if "hx-request" in request.headers else RedirectResponse(url, 303)
+
+
+async def _nothing(request: Request) -> None:
+    """An action without parameters: any key of a JSON body is one that does not exist."""
+    (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
