@@ -44,6 +44,12 @@ def everything_sse() -> list[str]:
     return [str(node()), str(_everything()), "sse"]
 
 
+def filesystem_stdio() -> list[str]:
+    """npm's `@modelcontextprotocol/server-filesystem` over stdio; the directories it may touch follow."""
+    package = _there(NODE_MODULES / "@modelcontextprotocol" / "server-filesystem" / "dist" / "index.js")
+    return [str(node()), str(package)]
+
+
 def mcp1_python() -> str:
     """The Python of the virtual environment that holds the previous SDK, mcp 1.30."""
     return str(_there(ROOT / ".venv-mcp1" / "bin" / "python"))

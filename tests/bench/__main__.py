@@ -9,13 +9,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from app import __version__
-from tests.bench import calls, growth, memory, page, start
+from tests.bench import asks, calls, growth, lists, memory, page, results, start
 from tests.bench.table import Part, Say, render
 
 SECTIONS: dict[str, Callable[[Say], Part]] = {
     "start": start.measure,
     "calls": calls.measure,
     "page": page.measure,
+    "asks": asks.measure,
+    "results": results.measure,
+    "lists": lists.measure,
     "memory": memory.measure,
     "growth": growth.measure,
 }

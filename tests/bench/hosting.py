@@ -56,7 +56,7 @@ async def hold_parley(group: anyio.abc.TaskGroup, url: str) -> Opener:
 
     async def one() -> None:
         session = registry.open(ME)
-        session.connect(HttpTarget(transport="http", url=url), Options(), by=ME)
+        session.connect(HttpTarget(transport="http", url=url), Options(era="legacy"), by=ME)
         await session.wait_connection(WAIT)
         await session.refresh_tools()
         with anyio.fail_after(WAIT):

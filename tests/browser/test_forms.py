@@ -66,6 +66,7 @@ def test_what_does_not_fit_is_said_beside_the_field_and_can_be_sent_anyway(page:
     page.click("#call-go")
     expect(page.locator("#arg-_2f_count-e")).to_contain_text("10")
     expect(page.locator("#arg-_2f_title")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#arg-_2f_title")).to_be_focused()
     expect(page.get_by_label("count")).to_have_value("99")
     assert page.locator("#calls > article").count() == 0
     page.click("#call-anyway")
@@ -113,7 +114,7 @@ def test_arguments_come_back_and_can_be_loaded_again(page: Page, fields: str):
         expect(page.locator("#calls > article .st").first).to_have_text("Done")
     page.goto(f"{fields}/tools/fields")
     expect(page.get_by_label("title")).to_have_value("second")
-    page.locator("#calls > article").nth(1).get_by_role("link", name="Load these arguments").click()
+    page.locator("#calls > article").nth(1).get_by_role("link", name="Edit and run again").click()
     expect(page.get_by_label("title")).to_have_value("first")
     assert "?from=" in page.url
     page.click("#fill-last")
@@ -129,6 +130,10 @@ def test_a_half_filled_form_survives_a_thousand_messages(page: Page, demo: Calla
     steps = page.get_by_label("steps")
     steps.fill("12345")
     steps.evaluate("one => { one.setSelectionRange(2, 2); one.dataset.same = 'yes'; }")
+    page.set_viewport_size({"width": 1440, "height": 420})
+    page.evaluate("document.querySelector('main').scrollTop = 40")
+    place = "Math.round(document.querySelector('main').scrollTop)"
+    assert page.evaluate(place) == 40
     path = base.removeprefix(parley.origin)
     for _ in range(2):
         params = {"name": "slow_count", "arguments": {"steps": 500, "delay": 0}}
@@ -140,6 +145,7 @@ def test_a_half_filled_form_survives_a_thousand_messages(page: Page, demo: Calla
     expect(steps).to_have_value("12009345")
     expect(steps).to_be_focused()
     assert steps.evaluate("one => [one.selectionStart, one.dataset.same]") == [5, "yes"]
+    assert page.evaluate(place) == 40
     assert int(re.sub(r"\D", "", page.locator("#log-count").inner_text())) > 1000
 
 

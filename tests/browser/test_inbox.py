@@ -76,7 +76,8 @@ class Desk:
 
 
 def opened(parley: Parley, target: dict[str, Any], **options: Any) -> Desk:
-    desk = Desk(parley, parley.script("POST", "/s", target=target, options=options)["url"])
+    """These asks are those of 2025-11-25, which a server sends as requests."""
+    desk = Desk(parley, parley.script("POST", "/s", target=target, options={"era": "legacy", **options})["url"])
     assert desk.get("?wait=20")["connection"]["state"] == "ready"
     return desk
 
@@ -114,7 +115,7 @@ def settled(card: Locator, state: str) -> None:
 # ---- each kind
 
 
-@pytest.mark.requirement("R4-04", "R4-07", "R4-30", "R1-11")
+@pytest.mark.requirement("R4-04", "R4-07", "R4-30", "R1-11", "S001 overview", "S001 test server")
 @pytest.mark.parametrize("as_task", [False, True], ids=["request", "task"])
 def test_a_form_with_its_defaults(page: Page, desk: Desk, as_task: bool, watch: Watch):
     watch.allow("422")
@@ -135,7 +136,7 @@ def test_a_form_with_its_defaults(page: Page, desk: Desk, as_task: bool, watch: 
     expect(page.locator("#waiting")).to_have_attribute("data-n", "0")
 
 
-@pytest.mark.requirement("R4-05", "R4-06", "R4-07")
+@pytest.mark.requirement("R4-05", "R4-06", "R4-07", "S001 elicitation types")
 def test_every_kind_of_field_comes_back_as_it_was_filled_in(page: Page, desk: Desk):
     visit(page, desk)
     call = desk.call("every_field")
@@ -185,7 +186,7 @@ def test_an_ask_is_failed_with_an_error_of_choice(page: Page, desk: Desk, watch:
     assert desk.get("/tasks")["receiver"][0]["status"] == "failed"
 
 
-@pytest.mark.requirement("R3-09", "R3-20")
+@pytest.mark.requirement("R3-09", "R3-20", "S001 what sampling does", "S001 approval component", "R3-02", "R3-03")
 def test_sampling_is_answered_by_hand_as_json_and_denied(page: Page, desk: Desk, watch: Watch):
     watch.allow("422")
     visit(page, desk)
@@ -272,6 +273,7 @@ class Canary(ThreadingHTTPServer):
                 self.send_header("content-type", "text/html")
                 self.end_headers()
                 self.wfile.write(b"<!doctype html><title>Canary</title><link rel=icon href=data:,>")
+                self.wfile.write(b"<form><label>Secret <input name=secret></label><button>Go</button></form>")
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Nothing on the terminal."""
@@ -295,7 +297,7 @@ def link(canary: socketserver.TCPServer, rpc_id: str, elicitation_id: str = "e1"
     return {"id": rpc_id, "method": "elicitation/create", "params": params}
 
 
-@pytest.mark.requirement("R4-40", "R4-41", "R4-42", "R4-45", "R4-46", "S32")
+@pytest.mark.requirement("R4-40", "R4-41", "R4-42", "R4-45", "R4-46", "R4-50", "S32")
 def test_a_link_is_opened_only_after_consent_and_without_an_opener(
     page: Page, context: BrowserContext, raw_desk: Desk, canary: Canary
 ):
@@ -322,8 +324,14 @@ def test_a_link_is_opened_only_after_consent_and_without_an_opener(
     assert canary.seen == [("/in?state=1", None)], "no referrer"
     settled(card, "answered")
     assert raw_desk.get("/inbox")["settled"][0]["outcome"]["result"] == {"action": "accept"}
+    # What is typed there stays there: no log, no page and no terminal of Parley knows it.
+    window.get_by_label("Secret").fill("hunter2-canary")
+    window.get_by_role("button", name="Go").click()
+    expect(window).to_have_url(re.compile("secret=hunter2-canary"))
     raw_desk.say({"method": "notifications/elicitation/complete", "params": {"elicitationId": "e1"}})
     expect(card).to_contain_text("reported that you are done there")
+    told = [json.dumps(raw_desk.get(path)) for path in ("", "/inbox", "/log", "/calls")]
+    assert not [text for text in [*told, *raw_desk.parley.output, page.content()] if "hunter2" in text]
     page.reload()
     page.locator("#past > summary").click()
     past = page.locator("#settled > .ask")
@@ -362,7 +370,7 @@ def test_an_address_that_may_not_be_opened_is_text(page: Page, raw_desk: Desk):
 # ---- two tabs, a reload, too late
 
 
-@pytest.mark.requirement("S39")
+@pytest.mark.requirement("S39", "S001 integration 1")
 def test_what_one_tab_answers_the_other_one_says_at_once(
     page: Page, context: BrowserContext, raw_desk: Desk, watch: Watch
 ):
@@ -410,7 +418,7 @@ def test_a_reload_in_the_middle_keeps_the_ask_and_the_draft(page: Page, desk: De
     expect(cards(page, "Sampling").get_by_label("Your answer")).to_have_value("")
 
 
-@pytest.mark.requirement("F19", "R1-60")
+@pytest.mark.requirement("F19", "R1-60", "S004 B-1", "IT-4")
 @pytest.mark.parametrize("as_task", [False, True], ids=["request", "task"])
 def test_an_ask_that_is_taken_back_while_somebody_types(page: Page, desk: Desk, as_task: bool):
     visit(page, desk)
@@ -423,12 +431,26 @@ def test_an_ask_that_is_taken_back_while_somebody_types(page: Page, desk: Desk, 
     expect(card.locator(".ask-state")).to_contain_text("The server took this back after")
     expect(box).to_have_value(re.compile("^I was "))
     expect(box).to_be_disabled()
-    expect(card.get_by_role("button")).to_have_count(0)
+    expect(card.get_by_role("button")).to_have_text(["Copy what I typed", "Put away"])
     expect(page.locator("#waiting")).to_have_attribute("data-n", "0")
     expect(card.locator("progress")).to_have_count(0)
+    # Put away, it stands among the settled ones, still with what was typed; also after a reload.
+    typed = box.input_value()
+    act(card, "Put away")
+    expect(cards(page)).to_have_count(0)
+    expect(page.locator("#n-settled")).to_have_text("1")
+    page.reload()
+    page.locator("#past > summary").click()
+    past = page.locator("#settled > .ask")
+    past.locator("summary").first.click()
+    expect(past.locator("[data-typed] pre")).to_have_text(typed)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    act(past, "Copy what I typed")
+    expect(past.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == typed
 
 
-@pytest.mark.requirement("R1-83", "R1-84")
+@pytest.mark.requirement("R1-83", "R1-84", "S000 §2 use case", "S001 Q4")
 def test_a_short_life_is_counted_down_and_ends(page: Page, desk: Desk):
     visit(page, desk)
     call = desk.call("short_ttl", ttl_ms=3000)
@@ -481,12 +503,13 @@ def test_enter_sends_what_it_stands_beside(page: Page, raw_desk: Desk, where: st
 # ---- several
 
 
+@pytest.mark.requirement("FR-6")
 def test_four_asks_are_answered_in_reverse_while_calls_return(page: Page, desk: Desk):
     visit(page, desk)
     calls = [
         desk.call("write_caption"),
         desk.call("preferences"),
-        desk.call("every_field", as_task=True),
+        desk.call("every_field"),
         desk.call("preferences", as_task=True),
     ]
     expect(page.locator("#asks > .ask[data-s=open]")).to_have_count(4)
@@ -505,6 +528,7 @@ def test_four_asks_are_answered_in_reverse_while_calls_return(page: Page, desk: 
     assert [ask["id"] for ask in desk.get("/inbox")["settled"]] == order
 
 
+@pytest.mark.requirement("S001 ask pattern")
 def test_an_ask_is_announced_counted_and_linked_from_its_call(page: Page, desk: Desk):
     visit(page, desk, "/calls")
     call = desk.call("preferences")
@@ -530,6 +554,7 @@ def test_a_hundred_asks_and_the_page_is_still_there(page: Page, raw_desk: Desk):
     raw_desk.say(*({"id": f"q{n}", "method": "elicitation/create", "params": one} for n, one in enumerate(params)))
     expect(page.locator("#waiting")).to_have_attribute("data-n", "100")
     expect(page.locator("#asks > .ask")).to_have_count(100)
+    expect(page.locator("#inbox-refused")).to_have_text("900 asks were refused: at most 100 may be open.")
     last = page.locator("#asks > .ask").last
     last.locator("summary").first.click()
     last.get_by_label("Full name").fill("Ines")
@@ -538,11 +563,178 @@ def test_a_hundred_asks_and_the_page_is_still_there(page: Page, raw_desk: Desk):
     settled(last, "answered")
     took = time.monotonic() - began
     print(f"answered the last of 100 in {took * 1000:.0f} ms")
-    assert took < 10
+    assert took < 30
     assert raw_desk.result(raw_desk.call("echo", message="still here"))["content"][0]["text"] == "still here"
     page.reload()
     expect(page.locator("#asks > .ask")).to_have_count(99)
     expect(page.locator("#asks > .ask > details[open]")).to_have_count(1)
+
+
+# ---- a link that an error asks for
+
+
+@pytest.mark.requirement("R4-47", "R4-48", "R4-40", "R4-41", "R4-42")
+def test_error_32042_is_opened_after_consent_and_called_again(page: Page, context: BrowserContext, desk: Desk):
+    call = desk.call("needs_sign_in")
+    visit(page, desk, f"/calls/{call}")
+    needs = page.locator(f"#call-{call} .needs")
+    expect(needs.locator(".url b")).to_have_text("sign-in.nordwind.example")
+    door = needs.get_by_role("link", name="Open it in a new window")
+    expect(door).to_be_hidden()
+    consent = needs.get_by_label("I know this site and want to open it")
+    consent.check()
+    context.route("**/sign-in.nordwind.example/**", lambda route: route.fulfill(body="<title>Harbour</title>"))
+    with context.expect_page() as opening:
+        door.click()
+    assert opening.value.evaluate("window.opener") is None
+    opening.value.close()
+    desk.result(desk.call("confirm_sign_in"))
+    expect(needs).to_contain_text("reported that you are done there")
+    expect(consent).to_be_checked()
+    needs.get_by_role("button", name="Call again").click()
+    expect(page.locator("#main")).to_contain_text(f"A retry of call {call[1:]}")
+    expect(page.locator("#main .call")).to_contain_text("Here are your tickets")
+
+
+# ---- a request that is edited
+
+
+@pytest.mark.requirement("R3-02", "R3-03", "S001 modifications")
+def test_a_request_is_edited_in_one_tab_seen_in_the_other_and_kept_with_the_answer(
+    page: Page, context: BrowserContext, desk: Desk
+):
+    other = context.new_page()
+    visit(page, desk)
+    visit(other, desk)
+    call = desk.call("write_caption")
+    mine, theirs = cards(page, "Sampling"), cards(other, "Sampling")
+    theirs.get_by_label("Your answer").fill("typed in the other tab")
+    mine.get_by_label("Your answer").fill("A quiet harbour.")
+    mine.get_by_text("Edit the request before it is used").click()
+    mine.get_by_label("System prompt").fill("Be terse.")
+    mine.get_by_label("Max tokens").fill("7")
+    mine.get_by_label("Max tokens").press("Enter")
+    for card in (mine, theirs):
+        expect(card.locator(".talk")).to_contain_text("Be terse.")
+        expect(card.locator(".talk .was")).to_have_count(1)
+        expect(card.locator("dl.kv")).to_contain_text("7 was 200")
+    expect(mine.get_by_label("Your answer")).to_have_value("A quiet harbour.")
+    expect(theirs.get_by_label("Your answer")).to_have_value("typed in the other tab")
+    [ask] = desk.asks()
+    assert ask["edited"]["maxTokens"] == 7 and ask["params"]["maxTokens"] == 200
+    page.reload()
+    expect(mine.locator(".talk")).to_contain_text("Be terse.")
+    expect(mine.get_by_label("Your answer")).to_have_value("A quiet harbour.")
+    act(mine, "Approve and send")
+    settled(mine, "answered")
+    assert desk.answer_of(call)["content"]["text"] == "A quiet harbour."
+    expect(mine).to_contain_text("The request was edited before it was used")
+    assert desk.get("/inbox")["settled"][0]["outcome"]["request"]["systemPrompt"] == "Be terse."
+
+
+# ---- when the whole list comes anew
+
+
+@pytest.mark.requirement("F19", "F20")
+def test_a_tab_that_comes_back_keeps_what_was_typed_into_an_ask_that_is_over(
+    page: Page, context: BrowserContext, raw_desk: Desk, watch: Watch
+):
+    """The tab is cut off while an ask is taken back and more happens than can be replayed: it gets a snapshot."""
+    watch.allow("ERR_INTERNET_DISCONNECTED|ERR_FAILED|Failed to fetch|network")
+    visit(page, raw_desk)
+    raw_desk.say(*({"id": rpc_id, "method": "elicitation/create", "params": FORM} for rpc_id in "qr"))
+    gone, stays = cards(page).nth(0), cards(page).nth(1)
+    gone.get_by_label("Full name").fill("Ines, half")
+    stays.get_by_label("Full name").fill("Ida")
+    context.set_offline(True)
+    page.evaluate("document.querySelector('#stream')._htmx.sse.reader.cancel()")
+    expect(page.locator("#pill")).not_to_have_attribute("data-state", "live")
+    raw_desk.say({"method": "notifications/cancelled", "params": {"requestId": "q"}})
+    for _ in range(3):
+        raw_desk.say(*({"method": "notifications/message", "params": {"level": "info", "data": n}} for n in range(400)))
+    raw_desk.say({"id": "s", "method": "elicitation/create", "params": FORM})
+    context.set_offline(False)
+    expect(page.locator("#pill")).to_have_attribute("data-state", "live")
+    expect(page.locator("#asks > .ask[data-s=open]")).to_have_count(2)
+    over = page.locator("#asks > .ask[data-s=withdrawn]")
+    expect(over).to_contain_text("The server took this back")
+    expect(over.locator("[data-typed] pre")).to_have_text("Full name: Ines, half")
+    expect(over.get_by_role("button", name="Copy what I typed")).to_be_visible()
+    expect(page.locator("#asks > .ask[data-s=open]").first.get_by_label("Full name")).to_have_value("Ida")
+
+
+def test_what_is_answered_elsewhere_joins_the_settled_ones_at_once(page: Page, desk: Desk):
+    """Roots from the list never wait, so nobody sees them open; the list of an open tab has them all the same."""
+    visit(page, desk)
+    expect(page.locator("#past")).to_be_hidden()
+    desk.result(desk.call("list_roots"))
+    expect(page.locator("#n-settled")).to_have_text("1")
+    page.locator("#past > summary").click()
+    expect(page.locator("#settled > .ask .kind")).to_have_text("Roots, answered")
+
+
+# ---- a sound and a notification
+
+
+def test_alerts_are_off_until_one_switch_is_pressed_and_are_remembered(page: Page, context: BrowserContext, desk: Desk):
+    page.add_init_script(
+        """window.heard = []; window.asked = 0;
+        window.AudioContext = class {
+          state = 'running'; currentTime = 0; destination = {};
+          createOscillator() {
+            return { frequency: {}, connect: (to) => to, start: (at) => heard.push(at), stop() {} };
+          }
+          createGain() {
+            return { gain: { setValueAtTime() {}, exponentialRampToValueAtTime() {} }, connect: (to) => to };
+          }
+        };
+        window.Notification = class {
+          static permission = 'default';
+          static async requestPermission() { asked += 1; Notification.permission = 'granted'; return 'granted'; }
+        };"""
+    )
+    visit(page, desk)
+    switch = page.get_by_role("button", name="Alerts")
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    desk.call("preferences")
+    act(cards(page, "Form"), "Decline")
+    settled(cards(page, "Form"), "answered")
+    assert page.evaluate("[heard.length, asked]") == [0, 0], "off by default, and nothing is asked for"
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    assert page.evaluate("[heard.length, asked]") == [2, 1], "the person hears how it will sound"
+    page.reload()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    assert page.evaluate("[heard.length, asked]") == [0, 0]
+    desk.call("preferences")
+    expect(page.locator("#asks > .ask[data-s=open]")).to_have_count(1)
+    page.wait_for_function("heard.length === 2")
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "false")
+
+
+# ---- the stage
+
+
+@pytest.mark.requirement("S001 test server")
+def test_the_parade_is_started_and_answered_on_the_stage(page: Page, desk: Desk):
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    visit(page, desk)
+    page.get_by_role("link", name="See the parade").click()
+    expect(page.locator("#pill")).to_have_attribute("data-state", "live")
+    page.get_by_role("button", name="Start the parade").click()
+    expect(page.locator(".act")).to_contain_text("Act 2 of 10")
+    card = page.locator("#asks > .ask[data-s=open]")
+    size = float(card.locator(".says").first.evaluate("one => getComputedStyle(one).fontSize").removesuffix("px"))
+    assert size >= 24, "to be read from the last row"
+    act(card, "Decline")
+    expect(page.locator(".act")).to_contain_text("Act 3 of 10")
+    expect(page.locator(".scenes > li")).to_have_count(3)
+    expect(page.locator(".scenes > li").last).to_contain_text("waiting")
+    page.get_by_role("button", name="Stop the parade").click()
+    expect(page.locator(".scenes > li").last).to_contain_text("withdrawn")
+    expect(page.get_by_role("button", name="Once more")).to_be_visible()
+    assert axe(page) == []
 
 
 # ---- keyboard and phone
@@ -592,7 +784,7 @@ def test_a_form_is_answered_on_a_phone(page: Page, desk: Desk):
 # ---- the tasks' own pages
 
 
-@pytest.mark.requirement("R1-87")
+@pytest.mark.requirement("R1-87", "S000 overview")
 def test_the_life_of_a_task_is_told_as_it_happens(page: Page, desk: Desk):
     call = desk.call("preferences", as_task=True)
     visit(page, desk, "/tasks")
@@ -601,11 +793,13 @@ def test_the_life_of_a_task_is_told_as_it_happens(page: Page, desk: Desk):
     row.get_by_role("link").click()
     expect(page.locator(".life")).to_contain_text("input_required")
     expect(page.locator(".life")).to_contain_text("more polls")
+    expect(page.locator("svg.chart .tick").nth(3)).to_be_attached()
     cards(page, "Form").get_by_label("Output format").select_option(index=1)
     act(cards(page, "Form"), "Accept")
     expect(page.locator(".life")).to_contain_text("tasks/result")
     expect(page.locator(".sums")).to_contain_text("completed")
     expect(page.get_by_text("What the server gets")).to_be_visible()
+    expect(page.locator(".good")).to_contain_text(["Kept to the interval", "Fetched the result"])
     desk.result(call)
     visit(page, desk, "/tasks")
     expect(row).to_contain_text("completed")
@@ -625,8 +819,10 @@ def test_axe_finds_nothing_while_asks_are_open(page: Page, desk: Desk):
     asks = desk.asks()
     gone = desk.get("/inbox")["settled"][0]["id"]
     task = next(ask["task_id"] for ask in asks if ask["task_id"])
+    signing_in = desk.call("needs_sign_in")
     complaints = {}
-    for path in ("", "/inbox", f"/asks/{asks[0]['id']}", f"/asks/{gone}", "/tasks", f"/tasks/{task}"):
+    pages = ("", "/inbox", f"/asks/{asks[0]['id']}", f"/asks/{gone}", "/tasks", f"/tasks/{task}", "/stage")
+    for path in (*pages, f"/calls/{signing_in}"):
         visit(page, desk, path)
         for folded in page.locator(".ask details:not([open]) > summary, #past > summary").all():
             folded.click() if folded.is_visible() else None

@@ -182,28 +182,6 @@ def test_a_tool_of_server_everything_is_called_from_the_page(page: Page):
     expect(page.locator("#calls > article pre.text")).to_contain_text("from the page")
 
 
-def test_everything_by_keyboard(page: Page, demo: Callable[[], str]):
-    base = demo()
-    page.goto(f"{base}/tools/echo?as=json")
-    page.keyboard.press("Tab")
-    expect(page.locator(".skip")).to_be_focused()
-    page.keyboard.press("Enter")
-    for _ in range(30):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.id") == "arguments":
-            break
-    expect(page.locator("#arguments")).to_be_focused()
-    page.keyboard.press("Control+a")
-    page.keyboard.type('{"message": "typed"}')
-    page.keyboard.press("Tab")
-    expect(page.locator("#call-go")).to_be_focused()
-    page.keyboard.press("Enter")
-    expect(page.locator("#calls > article pre.text").first).to_have_text("typed")
-    page.locator("#arguments").focus()
-    page.keyboard.press("Control+Enter")
-    expect(page.locator("#calls > article")).to_have_count(2)
-
-
 def test_roots_are_changed_by_the_form(page: Page, demo: Callable[[], str]):
     page.goto(f"{demo()}/roots")
     page.locator("[name=root_uri]").last.fill("file:///tmp/project")

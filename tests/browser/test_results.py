@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import Watch
 from tests.browser.parley import Parley
 
 SERVER = Path(__file__).parents[1] / "servers" / "big.py"
@@ -83,6 +84,17 @@ def test_a_value_and_a_whole_result_are_copied(page: Page, big: str):
     page.get_by_role("button", name="Copy path").click()
     expect(page.get_by_role("button", name="Copied")).to_have_count(2)
     assert page.evaluate("navigator.clipboard.readText()") == "/2/price"
+    tree = card.locator(".block > .json")
+    tree.focus()
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#jbar code")).to_have_text("/2/ok")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Copied")).to_have_count(1)
+    assert page.evaluate("navigator.clipboard.readText()") == "true"
+    page.keyboard.press("Escape")
+    expect(tree).to_be_focused()
     card.get_by_role("button", name="Copy the result").click()
     expect(card.get_by_role("button", name="Copied").last).to_be_visible()
     page.wait_for_timeout(100)
@@ -92,8 +104,12 @@ def test_a_value_and_a_whole_result_are_copied(page: Page, big: str):
     assert download.value.suggested_filename.endswith(".json")
 
 
-@pytest.mark.requirement("S29", "S32", "S33")
-def test_hostile_content_is_text_or_a_download(page: Page, big: str):
+@pytest.mark.requirement("S29", "S30", "S32", "S33")
+def test_hostile_content_is_text_a_download_or_harmless(page: Page, big: str, watch: Watch):
+    # What the frame tries is refused, and Chromium says so.
+    watch.allow("sandboxed|Content Security Policy|CSP ")
+    elsewhere: list[str | None] = []
+    page.on("requestfailed", lambda one: elsewhere.append(one.failure) if "tracker" in one.url else None)
     card = called(page, big, "kinds", {})
     expect(card.locator(".st")).to_have_text("Done")
     expect(card.locator(".json")).to_be_visible()
@@ -102,10 +118,63 @@ def test_hostile_content_is_text_or_a_download(page: Page, big: str):
     link = card.locator("a[href^='https://example.org']")
     assert link.get_attribute("rel") == "noopener noreferrer"
     expect(card.get_by_role("link", name="Download", exact=True)).to_have_count(2)
+    switch = card.get_by_role("button", name="Markdown").last
+    switch.click()
+    laid_out = card.locator(".md:visible")
+    expect(laid_out.locator("strong")).to_have_text("bold")
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    assert laid_out.locator("img, script, [onerror], a[href^='javascript']").count() == 0
+    card.get_by_role("button", name="Text", exact=True).last.click()
+    expect(laid_out).to_have_count(0)
+    card.get_by_role("button", name="In a frame").click()
+    frame = card.locator("iframe")
+    assert frame.get_attribute("sandbox") == ""
+    inside = frame.content_frame.locator("p")
+    expect(inside).to_have_text("A page")
+    assert inside.evaluate("one => getComputedStyle(one).color") == "rgb(1, 2, 3)"
+    assert inside.evaluate("() => self.origin") == "null"
     failed = called(page, big, "fails", {})
     expect(failed.locator(".fault")).to_contain_text("Invalid params")
     expect(failed.locator(".fault")).to_contain_text("-32602")
     assert page.evaluate("window.pwned") is None
+    # The image in the frame alone was tried, and never left the browser.
+    assert elsewhere == ["csp"]
+
+
+def test_polls_are_one_line_of_the_log_until_it_is_opened(page: Page, big: str, parley: Parley):
+    path = big.removeprefix(parley.origin)
+    page.goto(f"{big}/log")
+    expect(page.locator("#pill")).to_have_attribute("data-state", "live")
+
+    def ping(times: int) -> None:
+        for _ in range(times):
+            cid = parley.script("POST", f"{path}/calls", method="ping", quiet=True)["id"]
+            parley.script("GET", f"{path}/calls/{cid}?wait=20")
+
+    ping(2)
+    expect(page.locator("#log [data-poll=ping]")).to_have_count(4)
+    expect(page.locator("#log .polls")).to_have_count(0)
+    ping(3)
+    line = page.locator("#log .polls button")
+    expect(line).to_contain_text("5 times")
+    expect(page.locator("#log [data-poll=ping]:visible")).to_have_count(0)
+    line.press("Enter")
+    expect(line).to_have_attribute("aria-expanded", "true")
+    expect(page.locator("#log [data-poll=ping]:visible")).to_have_count(10)
+    ping(1)
+    expect(line).to_contain_text("6 times")
+    page.reload()
+    expect(line).to_contain_text("6 times")
+    page.locator("#log a.m").first.click()
+    expect(page.locator("#message")).to_be_visible()
+    assert re.search(r"/log/\d+$", page.url)
+    page.go_back()
+    expect(page.locator("#message")).to_have_count(0)
+    page.go_forward()
+    expect(page.locator("#message")).to_be_visible()
+    page.reload()
+    expect(page.locator("#message")).to_be_visible()
+    expect(page).to_have_title(re.compile(r"^Message \d+ · "))
 
 
 def test_the_tab_stays_responsive_while_a_large_result_is_read(page: Page, big: str):

@@ -15,6 +15,7 @@ from app.core.model import Gone, Refused, Root
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits
 from tests.drive import HANG, ME, RawPeer, call_tool, connected, findings, flushed, settled, until
+from tests.drive_http import raw_peer
 
 Raw = Callable[..., RawPeer]
 DONE = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}'
@@ -69,7 +70,7 @@ async def answered(session: Session, peer: RawPeer, rpc_id: Any) -> dict[str, An
 # ---- plain requests
 
 
-@pytest.mark.requirement("R4-30", "SC-1", "R4-11")
+@pytest.mark.requirement("R4-30", "SC-1", "R4-11", "S001 elicitation response")
 @pytest.mark.parametrize(
     ("said", "result"),
     [
@@ -130,7 +131,7 @@ async def test_a_link_is_accepted_without_content(session: Session, raw: Raw):
     assert (await answered(session, peer, 1))["result"] == {"action": "accept"}
 
 
-@pytest.mark.requirement("R3-09", "R3-20")
+@pytest.mark.requirement("R3-09", "R3-20", "S001 deny")
 async def test_sampling_is_answered_denied_and_failed(session: Session, raw: Raw):
     peer = raw()
     await connected(session, peer.target)
@@ -149,7 +150,7 @@ async def test_sampling_is_answered_denied_and_failed(session: Session, raw: Raw
     assert (await answered(session, peer, 3))["error"] == {"code": -31000, "message": "no thanks"}
 
 
-@pytest.mark.requirement("R3-08", "R3-09")
+@pytest.mark.requirement("R3-08", "R3-09", "S001 response type")
 @pytest.mark.parametrize(
     ("more", "result", "where"),
     [
@@ -384,7 +385,7 @@ async def test_four_asks_are_answered_in_reverse_while_calls_go_on(session: Sess
     assert order == [3, 2, 1]
 
 
-@pytest.mark.requirement("S001 no active provider")
+@pytest.mark.requirement("S001 no active provider", "S001 Q3")
 async def test_nobody_answers_unless_the_option_sets_a_limit(session: Session, raw: Raw):
     peer = raw()
     await connected(session, peer.target, unattended_limit_ms=100)
@@ -457,7 +458,21 @@ async def operate(session: Session, peer: RawPeer, rpc_id: Any, method: str, **p
 
 
 @pytest.mark.requirement(
-    "SC-2", "SC-3", "SC-4", "SC-5", "R1-10", "R1-11", "R1-12", "R1-23", "R1-72", "IT-1", "IT-2", "IT-3"
+    "SC-2",
+    "SC-3",
+    "SC-4",
+    "SC-5",
+    "R1-10",
+    "R1-11",
+    "R1-12",
+    "R1-23",
+    "R1-72",
+    "IT-1",
+    "IT-2",
+    "IT-3",
+    "S004 elicitation handler",
+    "S000 §3.5",
+    "S000 §3.6",
 )
 @pytest.mark.parametrize("method", ["elicitation/create", "sampling/createMessage"])
 async def test_a_task_lives_from_working_to_its_result(session: Session, raw: Raw, method: str):
@@ -508,7 +523,7 @@ async def test_a_task_stays_working_when_the_option_says_so_and_says_nothing_whe
     assert peer.received("notifications/tasks/status") == []
 
 
-@pytest.mark.requirement("R1-04", "R1-06", "R1-08", "S000 §3.1 receiverTasks")
+@pytest.mark.requirement("R1-04", "R1-06", "R1-08", "S000 §3.1 receiverTasks", "S000 §3.7")
 @pytest.mark.parametrize("options", [{"receiver_tasks": False}, {"protocol_version": "2025-06-18"}])
 async def test_without_receiver_tasks_a_task_is_ignored_and_its_methods_are_unknown(
     session: Session, raw: Raw, options: Any
@@ -597,7 +612,7 @@ async def test_what_is_not_a_task_of_this_connection_is_an_invalid_parameter(ses
     assert session.open_asks == 0
 
 
-@pytest.mark.requirement("R1-86", "NFR-2", "S15")
+@pytest.mark.requirement("R1-86", "NFR-2", "S15", "S001 Q2")
 async def test_two_connections_do_not_see_each_others_tasks(registry: SessionRegistry, raw: Raw):
     first, second = registry.open(ME), registry.open(ME)
     peers = raw(), raw()
@@ -671,3 +686,206 @@ async def test_a_ttl_changed_on_the_live_connection_holds_for_the_next_task(sess
     await session.change_options({"receiver_task_ttl_ms": 7000, "receiver_task_max_ttl_ms": 8000})
     assert (await task_of(session, peer, ttl=None, rpc_id=2))["ttl"] == 7000
     assert (await task_of(session, peer, ttl=10**9, rpc_id=3))["ttl"] == 8000
+
+
+@pytest.mark.requirement("R1-01", "R1-03", "R1-07", "S004 capability snippet", "S000 §3.4")
+async def test_exactly_what_is_declared_can_be_asked_by_a_task(session: Session, raw: Raw):
+    peer = raw()
+    await connected(session, peer.target, sampling=False)
+    await flushed(session)
+    declared = peer.received("initialize")[0]["params"]["capabilities"]["tasks"]
+    assert declared == {"list": {}, "cancel": {}, "requests": {"elicitation": {"create": {}}}}
+    await task_of(session, peer)
+    # Not listed: not task-capable. Roots have no tasks at all, whatever the server adds to its request.
+    await say(session, request(1, "sampling/createMessage", SAMPLE | {"task": {}}))
+    assert (await answered(session, peer, 1))["error"]["code"] == -32601
+    await say(session, request(2, "roots/list", {"task": {"ttl": 5}}))
+    assert set((await answered(session, peer, 2))["result"]) == {"roots"}
+    assert len(session.asking.tasks) == 1
+
+
+@pytest.mark.requirement("R1-09", "FR-6", "FR-8", "S000 §1", "S000 §3.7", "S004 modified sampling handler")
+async def test_a_plain_request_is_served_beside_a_task_and_everything_goes_on_meanwhile(session: Session, raw: Raw):
+    peer = raw()
+    await connected(session, peer.target)
+    task = await task_of(session, peer, "sampling/createMessage")
+    lines = [request("plain", "sampling/createMessage", SAMPLE), request("ping", "ping", {})]
+    await asked(session, *lines, request("second", "elicitation/create", FORM | {"task": {}}), count=3)
+    assert (await answered(session, peer, "ping"))["result"] == {}
+    assert (await answered(session, peer, "second"))["result"]["task"]["status"] == "working"
+    assert (await answered_roots(session, peer)) == []
+    plain = next(ask for ask in session.inbox.open if ask.origin == "request")
+    await session.asking.answer(plain, {"action": "decline"}, ME)
+    assert (await answered(session, peer, "plain"))["error"]["code"] == -1
+    polled = (await operate(session, peer, "g", "tasks/get", taskId=task["taskId"]))["result"]
+    assert polled["status"] == "input_required" and set(polled) >= {"taskId", "createdAt", "lastUpdatedAt", "ttl"}
+
+
+async def answered_roots(session: Session, peer: RawPeer) -> Any:
+    await say(session, request("roots", "roots/list", {}))
+    return (await answered(session, peer, "roots"))["result"]["roots"]
+
+
+@pytest.mark.requirement("R1-17", "R1-62", "R1-71", "R1-73", "R1-74", "FR-12", "FR-13", "S004 protocol flow")
+async def test_related_task_stands_where_it_must_and_nowhere_else(session: Session, raw: Raw):
+    peer = raw()
+    await connected(session, peer.target)
+    meta = {"_meta": {"progressToken": "p-1", RELATED: {"taskId": "theirs"}}}
+    await say(session, request("t", "elicitation/create", FORM | {"task": {"ttl": 60000}} | meta))
+    created = (await answered(session, peer, "t"))["result"]
+    assert "_meta" not in created
+    mine = created["task"]["taskId"]
+    # Only `taskId` selects; another task named in `_meta` is not looked at, and not repeated.
+    other = {"_meta": {RELATED: {"taskId": "another"}}}
+    for number, method in enumerate(("tasks/get", "tasks/list")):
+        answer = (await operate(session, peer, number, method, **({} if number else {"taskId": mine}), **other))[
+            "result"
+        ]
+        assert "_meta" not in answer
+        assert (answer["tasks"][0] if number else answer)["taskId"] == mine
+    await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+    result = (await operate(session, peer, "r", "tasks/result", taskId=mine, **other))["result"]
+    assert result["_meta"] == {RELATED: {"taskId": mine}}
+    told = peer.received("notifications/tasks/status")
+    assert [each["params"]["status"] for each in told] == ["input_required", "completed"]
+    assert all("_meta" not in each["params"] and each["params"]["taskId"] == mine for each in told)
+    again = await task_of(session, peer, rpc_id="t2")
+    cancelled = (await operate(session, peer, "c", "tasks/cancel", taskId=again["taskId"], **other))["result"]
+    assert (cancelled["taskId"], cancelled["status"], "_meta" in cancelled) == (again["taskId"], "cancelled", False)
+    # Nothing else was said about a task: no progress, before or after its end, though a token was given.
+    ours = {each["method"] for each in peer.received() if "method" in each and "id" not in each}
+    assert ours == {"notifications/initialized", "notifications/tasks/status"}
+
+
+@pytest.mark.requirement("R4-01", "R4-03", "R3-01")
+@pytest.mark.parametrize(
+    ("options", "declared", "served"),
+    [
+        ({}, {"form": {}, "url": {}}, {"form", "url"}),
+        ({"elicitation_url": False}, {"form": {}}, {"form"}),
+        ({"elicitation_form": False}, {"url": {}}, {"url"}),
+        ({"elicitation_form": False, "elicitation_url": False}, None, set()),
+    ],
+    ids=["both", "form", "url", "none"],
+)
+async def test_each_mode_of_elicitation_is_served_when_it_is_declared(
+    session: Session, raw: Raw, options: Any, declared: Any, served: set[str]
+):
+    peer = raw()
+    await connected(session, peer.target, **options)
+    await say(session, request("form", "elicitation/create", FORM), request("url", "elicitation/create", LINK))
+    await flushed(session)
+    assert peer.received("initialize")[0]["params"]["capabilities"].get("elicitation") == declared
+    assert {ask.kind for ask in session.inbox.open} == served
+    for mode in {"form", "url"} - served:
+        assert (await answered(session, peer, mode))["error"]["code"] == (-32601 if declared is None else -32602)
+
+
+@pytest.mark.requirement("R3-05", "S001 request type")
+async def test_every_kind_of_content_is_taken_alone_and_in_a_list(session: Session, raw: Raw):
+    peer = raw()
+    await connected(session, peer.target)
+    text = {"type": "text", "text": "Hi"}
+    image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+    audio = {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+    use = {"type": "tool_use", "id": "u", "name": "look", "input": {}}
+    got = {"type": "tool_result", "toolUseId": "u", "content": [text], "structuredContent": {"a": 1}, "isError": False}
+    messages = [
+        {"role": "user", "content": text},
+        {"role": "user", "content": image},
+        {"role": "assistant", "content": [audio, text]},
+        {"role": "user", "content": [text, image, audio]},
+        {"role": "assistant", "content": [text, use]},
+        {"role": "user", "content": got},
+    ]
+    tools = [{"name": "look", "inputSchema": {"type": "object"}}]
+    params = {"messages": messages, "maxTokens": 5, "tools": tools, "metadata": {"a": [1]}, "temperature": 0}
+    [ask] = await asked(session, request(1, "sampling/createMessage", params))
+    assert ask.params == params, "as received"
+    for at, wrong in enumerate(
+        ({"role": "system", "content": text}, {"role": "user", "content": [{"text": "no type"}]})
+    ):
+        await say(session, request(10 + at, "sampling/createMessage", {"messages": [wrong], "maxTokens": 5}))
+        assert (await answered(session, peer, 10 + at))["error"]["code"] == -32602
+    await session.asking.answer(ask, {"action": "decline"}, ME)
+
+
+@pytest.mark.requirement("S004 risk race", "R1-21", "R1-60", "S39")
+@pytest.mark.parametrize("first", ["answer", "cancel"])
+async def test_an_answer_and_a_cancel_at_the_same_moment_have_one_winner_a_hundred_times(
+    session: Session, raw: Raw, first: str
+):
+    """Both reach Parley before either is through; the wire, the task and the ask tell the same story each time."""
+    peer = raw()
+    await connected(session, peer.target)
+    won: set[str] = set()
+    for turn in range(100):
+        task = await task_of(session, peer, rpc_id=f"t{turn}")
+        [ask] = session.inbox.open
+        said: list[str] = []
+
+        async def submit(ask: Ask = ask, said: list[str] = said) -> None:
+            try:
+                await session.asking.answer(ask, {"action": "decline"}, ME)
+                said.append("answered")
+            except Gone:
+                said.append("gone")
+
+        cancel = {"lines": [request(f"c{turn}", "tasks/cancel", {"taskId": task["taskId"]}), DONE]}
+        with anyio.fail_after(HANG):
+            async with anyio.create_task_group() as group:
+                if first == "answer":
+                    group.start_soon(submit)
+                    group.start_soon(call_tool, session, "say", cancel)
+                else:
+                    group.start_soon(call_tool, session, "say", cancel)
+                    # Now sooner, now later: up to the moment at which the cancel is through.
+                    further = session.messages.count + turn % 4
+                    await until(session, lambda further=further: session.messages.count >= further)  # type: ignore[misc]
+                    group.start_soon(submit)
+        cancelled = await answered(session, peer, f"c{turn}")
+        status = session.asking.tasks[ask.task_id or ""].status
+        assert (status, ask.state, said, "error" in cancelled) in [
+            ("completed", "answered", ["answered"], True),
+            ("cancelled", "withdrawn", ["gone"], False),
+        ]
+        won.add(status)
+    assert won <= {"completed", "cancelled"}
+
+
+@pytest.mark.requirement("R1-88", "S000 §3.8")
+async def test_a_disconnect_while_everybody_waits_leaves_nothing_running(session: Session, raw: Raw):
+    peer = raw()
+    before = {task.id for task in anyio.get_running_tasks()}
+    await connected(session, peer.target)
+    task = await task_of(session, peer)
+    await say(session, request("r", "tasks/result", {"taskId": task["taskId"]}), request(1, "elicitation/create", FORM))
+    await until(session, lambda: session.open_asks == 2)
+    await session.disconnect()
+    assert [ask.state for ask in session.inbox.asks.values()] == ["lost", "lost"]
+    assert replies(peer, "r") == replies(peer, 1) == []
+    left: list[str | None] = []
+    for _ in range(1000):
+        left = [one.name for one in anyio.get_running_tasks() if one.id not in before]
+        if not left:
+            break
+        await anyio.sleep(0.01)
+    assert left == []
+
+
+@pytest.mark.requirement("R1-70", "S000 §3.3 emitReceiverTaskStatus", "SC-5")
+async def test_a_status_that_the_server_does_not_take_breaks_nothing(session: Session):
+    ask = request("t", "elicitation/create", FORM | {"task": {"ttl": 60000}})
+    refuses = {"notifications/tasks/status": {"status": 500, "body": "not today"}}
+    async with raw_peer(http=refuses, gets=[{"sse": f"data: {ask}\n\n", "then": "open"}]) as peer:
+        await connected(session, peer.target())
+        await until(session, lambda: session.open_asks == 1)
+        [task] = session.asking.tasks.values()
+        await until(session, lambda: task.status == "input_required")
+        await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+        assert (task.status, task.result) == ("completed", {"action": "decline"})
+        with anyio.fail_after(HANG):
+            while len(peer.received("notifications/tasks/status")) < 2:
+                await flushed(session)
+        assert session.info.state == "ready"
+        await session.disconnect()

@@ -64,7 +64,9 @@ async def told(session: Session, call: Call) -> str:
     return "\n".join(block.get("text", "") for block in (await session.result(call))["content"])
 
 
-@pytest.mark.requirement("R1-11", "R1-13", "R1-30", "R1-40", "R1-42", "SC-4")
+@pytest.mark.requirement(
+    "R1-11", "R1-13", "R1-30", "R1-40", "R1-42", "SC-4", "S004 test scenario", "S000 §6.2", "S002 Server→Client flow"
+)
 @TRANSPORT
 async def test_a_task_of_the_previous_sdk_gets_exactly_what_was_submitted(session: Session, transport: str):
     with previous(transport) as target:
@@ -89,7 +91,7 @@ async def test_a_task_of_the_previous_sdk_gets_exactly_what_was_submitted(sessio
         assert [one for one in findings(session) if one.level == "must"] == []
 
 
-@pytest.mark.requirement("R1-41", "R1-25", "R3-20")
+@pytest.mark.requirement("R1-41", "R1-25", "R3-20", "S004 state machine diagram")
 @TRANSPORT
 async def test_a_task_of_the_previous_sdk_is_declined_denied_and_failed(session: Session, transport: str):
     with previous(transport) as target:

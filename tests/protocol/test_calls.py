@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.model import Gone, Refused
+from app.core.model import Gone
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import (
@@ -312,12 +312,6 @@ async def test_meta_of_the_connection_is_merged_below_that_of_the_call(session: 
     await flushed(session)
     assert peer.received("x/unknown")[0]["params"] == {"x": 1, "_meta": {"com.example/a": 1, "b": 3, "c": None}}
     assert peer.received("x/unknown2")[0]["params"] == {"_meta": {"com.example/a": 1, "b": 2}}
-
-
-async def test_a_call_as_a_task_is_refused_in_words_for_now(session: Session):
-    await connected(session, raw_target())
-    with pytest.raises(Refused, match="later release"):
-        session.start_call("tools/call", {"name": "echo"}, as_task=True, by=ME)
 
 
 async def test_params_that_cannot_be_sent_fail_that_call_alone(session: Session):

@@ -652,12 +652,15 @@ async def test_nothing_is_asked_that_the_client_did_not_offer() -> None:
     assert not script.asked
 
 
-async def test_a_modern_connection_is_told_that_servers_cannot_ask_there() -> None:
+async def test_a_modern_client_without_the_capability_is_told_which_one() -> None:
     server = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], cwd=ROOT)
     async with stdio_client(server) as streams, ClientSession(*streams) as session:
         with anyio.fail_after(START_SECONDS):
             await session.discover()
-            result = await session.call_tool("preferences", {})
+            with pytest.raises(MCPError) as refused:
+                await session.call_tool("preferences", {})
+            result = await session.call_tool("impolite", {})
+    assert refused.value.code == -32021 and "elicitation.form" in refused.value.message
     assert result.is_error and "2025-11-25" in str(result.content)
 
 
@@ -696,6 +699,7 @@ async def test_the_desk_goes_home_when_the_connection_ends_in_the_middle(name: s
 # --- from the other side
 
 
+@pytest.mark.requirement("S000 §6.2")
 async def test_what_i_saw_tells_everything_that_the_client_sent() -> None:
     script = Script()
     async with guest(script) as visitor:

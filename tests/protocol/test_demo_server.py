@@ -128,7 +128,8 @@ async def test_every_handshake_revision_is_spoken(revision: str) -> None:
         result = await peer.handshake(revision)
         assert result["protocolVersion"] == revision
         assert result["serverInfo"]["name"] == "nordwind-travel-desk"
-        assert set(result["capabilities"]) == {"completions", "logging", "prompts", "resources", "tools"}
+        tasks = {"tasks"} if revision == "2025-11-25" else set()
+        assert set(result["capabilities"]) == {"completions", "logging", "prompts", "resources", "tools"} | tasks
         assert "Nordwind" in result["instructions"]
         with anyio.fail_after(SOON_SECONDS):
             tools = (await peer.ask("tools/list"))["result"]["tools"]
@@ -263,11 +264,14 @@ async def test_every_tool_explains_itself() -> None:
         "ask_with_tools",
         "list_roots",
         "three_at_once",
+        "book_ferry",
         "changes_its_mind",
         "short_ttl",
         "impolite",
         "parade",
         "what_i_saw",
+        "voyage",
+        "charter",
     ]
     changing = {"advance_board", "sign_in", "confirm_sign_in", "needs_sign_in"}
     for tool in tools:
@@ -391,9 +395,9 @@ async def test_resources_are_listed_in_pages_and_read() -> None:
             page = await guest.session.list_resources(params=types.PaginatedRequestParams(cursor=cursor))
             listed, cursor, pages = listed + page.resources, page.next_cursor, pages + 1
         assert pages == 2
-        expected = ["guide", "hours", "destinations", "board", "poster.png", "chime.wav"]
+        expected = ["guide", "hours", "destinations", "board", "diary", "poster.png", "chime.wav"]
         assert [resource.name for resource in listed] == expected
-        for resource in listed:
+        for resource in (each for each in listed if each.name != "diary"):  # that one asks first
             (content,) = (await guest.session.read_resource(resource.uri)).contents
             assert content.mime_type == resource.mime_type and content.uri == resource.uri
             binary = resource.uri.endswith((".png", ".wav"))
@@ -431,7 +435,12 @@ async def test_a_subscriber_hears_that_the_board_has_changed() -> None:
 async def test_prompts_take_arguments_and_their_values_are_completed() -> None:
     async with stdio_visit() as guest:
         prompts = (await guest.session.list_prompts()).prompts
-        assert [prompt.name for prompt in prompts] == ["plan_weekend", "caption_picture", "phrase_of_the_day"]
+        assert [prompt.name for prompt in prompts] == [
+            "plan_weekend",
+            "caption_picture",
+            "packing_list",
+            "phrase_of_the_day",
+        ]
         weekend = await guest.session.get_prompt("plan_weekend", {"destination": "saltmere", "mood": "festive"})
         wish = weekend.messages[0].content
         assert isinstance(wish, types.TextContent) and "Saltmere" in wish.text and "festive" in wish.text

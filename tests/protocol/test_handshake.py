@@ -24,7 +24,6 @@ from tests.drive import (
     flushed,
     inbound,
     raw_target,
-    raws,
     until,
 )
 
@@ -270,12 +269,6 @@ async def test_the_steps_tell_how_the_connection_came_about(session: Session, ra
     seqs = [step.seq for step in session.info.steps if step.seq is not None]
     methods = [session.messages.get(seq).method for seq in seqs]  # type: ignore[union-attr]
     assert methods == ["initialize", "initialize", "notifications/initialized"]
-
-
-async def test_era_modern_is_refused_in_words_for_now(session: Session):
-    await connect(session, raw_target(), era="modern")
-    assert session.info.trouble is not None and "2026-07-28" in session.info.trouble.message
-    assert raws(session, "out") == []
 
 
 @pytest.mark.requirement("R5-04")

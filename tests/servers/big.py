@@ -8,6 +8,11 @@ import json
 import sys
 
 EVIL = "</pre><img src=x onerror=window.pwned=1><script>window.pwned=2</script>"
+MARKDOWN = f"# Head\n\n**bold** {EVIL} [x](javascript:window.pwned=5) ![y](https://tracker.example/y.png)"
+PAGE = (
+    "<style>p {color: rgb(1, 2, 3)}</style><p>A page</p><script>parent.pwned = 6; top.pwned = 7</script>"
+    "<img src='https://tracker.example/z.png' onerror='parent.pwned = 8'><form action='/s'><button>Send</button></form>"
+)
 TOOLS = [
     {
         "name": "big",
@@ -60,6 +65,8 @@ def kinds() -> list:
         {"type": "resource_link", "uri": "https://example.org/x", "name": "a link"},
         {"type": "resource", "resource": {"uri": "x://y", "text": json.dumps({EVIL: EVIL})}},
         {"type": "text", "text": EVIL},
+        {"type": "text", "text": MARKDOWN},
+        {"type": "resource", "resource": {"uri": "ui://page", "mimeType": "text/html", "text": PAGE}},
     ]
 
 
@@ -87,6 +94,10 @@ for line in sys.stdin:
         said["error"] = {"code": -32602, "message": EVIL, "data": {EVIL: [EVIL]}}
     elif method == "tools/call":
         said["result"] = answer(message["params"]["name"], message["params"].get("arguments", {}))
+    elif method == "ping":
+        said["result"] = {}
+    elif "id" in message:
+        said["error"] = {"code": -32601, "message": "Method not found"}
     else:
         continue
     sys.stdout.write(json.dumps(said) + "\n")

@@ -68,6 +68,7 @@ def test_no_committed_file_names_a_package_registry():
     assert named == []
 
 
+@pytest.mark.requirement("S004 checklist")
 def test_continuous_integration_runs_what_a_developer_runs():
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)

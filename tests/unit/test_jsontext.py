@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.core.jsontext import MAX_DEPTH, THREAD_ABOVE, Parsed, dump, members, parse, parse_async, share_strings
+from app.core.jsontext import MAX_DEPTH, THREAD_ABOVE, Parsed, dump, members, parse, parse_async, share_equal
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -122,9 +122,25 @@ async def test_large_texts_are_read_all_the_same():
     assert await parse_async(b"1") == Parsed(1)
 
 
-def test_equal_texts_are_held_once_and_nothing_else_changes():
-    value = json.loads('{"a": ["same", {"b": "same", "c": [1, null, true, "other"]}], "d": "same"}')
+def test_equal_parts_are_held_once_and_nothing_else_changes():
+    value = json.loads(
+        '{"a": ["same", {"b": "same", "c": [1, null, true, "other"]}], "d": "same",'
+        ' "e": [{"c": [1, null, true, "other"], "b": "same"}, {"b": "same", "c": [1, null, true, "other"]}],'
+        ' "f": [[1], [1.0], [true], [1], [[]], {}, [], {}]}'
+    )
     before = json.dumps(value)
-    shared = share_strings(value)
+    shared = share_equal(value)
     assert json.dumps(shared) == before
     assert shared["d"] is shared["a"][0] is shared["a"][1]["b"]
+    assert shared["a"][1] is shared["e"][1] and shared["a"][1]["c"] is shared["e"][0]["c"]
+    assert shared["e"][0] is not shared["e"][1], "their members stand in another order"
+    numbers = shared["f"]
+    assert numbers[0] is numbers[3] and numbers[0] is not numbers[1] and numbers[1] is not numbers[2]
+    assert numbers[4][0] is numbers[6] and numbers[5] is numbers[7]
+    assert share_equal("text") == "text" and share_equal(None) is None
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert share_equal(deep) is deep
+    while deep:
+        deep = deep[0]

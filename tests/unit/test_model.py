@@ -148,6 +148,7 @@ def test_only_http_addresses_are_dialled(url: str):
 # --- the rest ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("S004 defaults")
 def test_the_options_have_the_documented_keys_and_defaults():
     assert Options().model_dump() == {
         "era": "auto",

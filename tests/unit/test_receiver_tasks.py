@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -85,7 +88,7 @@ def test_ten_thousand_ids_are_different_and_cannot_be_guessed() -> None:
     assert all(len(each) >= 32 and each.replace("-", "").replace("_", "").isalnum() for each in ids)
 
 
-@pytest.mark.requirement("R1-12", "R1-13", "FR-5")
+@pytest.mark.requirement("R1-12", "R1-13", "FR-5", "S004 ManagedTask", "S000 §3.2", "S000 §3.3 createReceiverTask")
 def test_a_new_task_is_working_and_has_every_member() -> None:
     task = Bench().create(120_000)
     assert task.wire() == {
@@ -98,7 +101,7 @@ def test_a_new_task_is_working_and_has_every_member() -> None:
     }
 
 
-@pytest.mark.requirement("R1-82", "R1-13")
+@pytest.mark.requirement("R1-82", "R1-13", "S004 ManagedTask", "S004 helper methods")
 def test_an_unlimited_task_says_null_and_never_expires() -> None:
     bench = Bench(ttl_ms=None)
     task = bench.create()
@@ -121,7 +124,7 @@ def test_a_ttl_is_honoured_up_to_the_maximum_and_shown_as_it_is_in_force() -> No
     ]
 
 
-@pytest.mark.requirement("S000 §3.1 receiverTaskTtlMs")
+@pytest.mark.requirement("S000 §3.1 receiverTaskTtlMs", "S002 Task store")
 def test_the_default_ttl_may_be_a_function_and_is_read_at_creation() -> None:
     current = 1_000
     bench = Bench(ttl_ms=lambda: current)
@@ -147,7 +150,7 @@ def test_an_absent_ttl_gets_the_default(asked: Any) -> None:
 # ---- the state machine
 
 
-@pytest.mark.requirement("R1-20", "FR-7", "UT-2")
+@pytest.mark.requirement("R1-20", "FR-7", "UT-2", "S000 §3.3 upsertReceiverTask")
 @pytest.mark.parametrize("before", STATUSES)
 @pytest.mark.parametrize("after", STATUSES)
 def test_only_the_legal_edges_exist(before: Status, after: Status) -> None:
@@ -203,7 +206,7 @@ def test_a_denied_sampling_fails_with_the_code_of_a_rejection() -> None:
 # ---- results
 
 
-@pytest.mark.requirement("R1-40", "R1-41", "R1-42", "UT-3", "FR-9", "FR-13")
+@pytest.mark.requirement("R1-40", "R1-41", "R1-42", "UT-3", "FR-9", "FR-13", "S004 tasks/result meta")
 @pytest.mark.anyio
 async def test_a_result_blocks_every_waiter_until_it_is_there_and_names_its_task() -> None:
     bench = Bench()
@@ -260,7 +263,7 @@ async def test_cancel_releases_waiters_and_beats_a_late_answer() -> None:
     assert (task.status, task.result) == ("cancelled", None)
 
 
-@pytest.mark.requirement("R1-61", "FR-15", "UT-5")
+@pytest.mark.requirement("R1-61", "FR-15", "UT-5", "S000 §3.3 cancelReceiverTask")
 @pytest.mark.parametrize("end", ["completed", "failed", "cancelled"])
 def test_a_settled_task_cannot_be_cancelled(end: str) -> None:
     bench = Bench()
@@ -273,7 +276,7 @@ def test_a_settled_task_cannot_be_cancelled(end: str) -> None:
     assert task.status == end
 
 
-@pytest.mark.requirement("R1-20", "R1-21")
+@pytest.mark.requirement("R1-20", "R1-21", "S004 risk race")
 @pytest.mark.parametrize("first", ["answer", "cancel"])
 def test_of_an_answer_and_a_cancel_the_first_wins_a_hundred_times(first: str) -> None:
     for _ in range(100):
@@ -315,7 +318,7 @@ async def test_a_task_of_another_connection_is_as_unknown_as_any() -> None:
 # ---- lists
 
 
-@pytest.mark.requirement("R1-50", "R1-51", "R1-52", "FR-10")
+@pytest.mark.requirement("R1-50", "R1-51", "R1-52", "FR-10", "S000 §3.3 get, list, payload")
 def test_the_list_is_paged_in_order_and_complete() -> None:
     bench = Bench()
     made = []
@@ -344,7 +347,7 @@ def test_a_cursor_that_is_not_ours_is_refused(cursor: Any) -> None:
 # ---- time
 
 
-@pytest.mark.requirement("R1-83", "R1-84", "FR-14", "UT-6")
+@pytest.mark.requirement("R1-83", "R1-84", "FR-14", "UT-6", "S004 TaskManager", "S004 helper methods", "S000 §6.1")
 @pytest.mark.anyio
 async def test_expiry_forgets_the_task_and_releases_who_waits() -> None:
     bench = Bench()
@@ -369,7 +372,7 @@ async def test_expiry_forgets_the_task_and_releases_who_waits() -> None:
     assert bench.tasks.settle(task, accepted()) is False
 
 
-@pytest.mark.requirement("R1-83", "R1-85", "NFR-3")
+@pytest.mark.requirement("R1-83", "R1-85", "NFR-3", "S004 risk memory leak")
 def test_settled_and_cancelled_tasks_expire_too_and_nothing_is_left() -> None:
     bench = Bench(limit=1_000)
     for count in range(1_000):
@@ -442,7 +445,7 @@ def test_operations_are_limited_in_rate_and_recover_with_time() -> None:
     assert bench.tasks.get_receiver_task(task.task_id) is task
 
 
-@pytest.mark.requirement("R1-88")
+@pytest.mark.requirement("R1-88", "S004 helper methods")
 @pytest.mark.anyio
 async def test_closing_releases_waiters_loses_asks_and_tells_the_server_nothing() -> None:
     bench = Bench()
@@ -476,10 +479,57 @@ def test_manners_are_remarked() -> None:
         bench.now += 2.5
         bench.tasks.get_receiver_task(task.task_id)
     bench.later(60)
-    remarks = " ".join(manners(task))
-    assert "3 of 6 polls came faster than the interval of 2000 ms; the shortest after 100 ms." in remarks
-    assert "polled 3 times after the end" in remarks
-    assert "never fetched the result" in remarks
+    remarks = {remark.text: remark.good for remark in manners(task)}
+    assert remarks == {
+        "3 of 7 polls came faster than the interval of 2000 ms; the shortest after 100 ms.": False,
+        "Polled 3 times after the end.": False,
+        "Never fetched the result, and the record is gone.": False,
+    }
+
+
+@pytest.mark.requirement("R1-87")
+@pytest.mark.anyio
+async def test_good_manners_are_remarked_too() -> None:
+    bench = Bench()
+    task = bench.create(60_000)
+    assert manners(task) == []
+    for _ in range(3):
+        bench.now += 2.0
+        bench.tasks.get_receiver_task(task.task_id)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            group.start_soon(bench.tasks.get_receiver_task_payload, task.task_id)
+            await anyio.wait_all_tasks_blocked()
+            bench.now += 1.0
+            bench.tasks.settle(task, accepted())
+    assert [(remark.good, remark.text) for remark in manners(task)] == [
+        (True, "Kept to the interval of 2000 ms between 3 polls."),
+        (True, "Called tasks/result while the task was still open, and waited."),
+        (True, "Fetched the result and stopped polling."),
+    ]
+
+
+def test_of_very_many_polls_the_oldest_are_forgotten_and_all_are_counted() -> None:
+    bench = Bench()
+    task = bench.create(3_600_000)
+    for _ in range(900):
+        bench.now += 2.0
+        bench.tasks.get_receiver_task(task.task_id)
+    bench.tasks.settle(task, accepted())
+    assert task.polls == 900
+    assert len(task.visits) <= 500
+    assert [visit.what for visit in task.visits if visit.what != "tasks/get"] == ["created", "answered", "status"]
+
+
+@pytest.mark.requirement("R1-87", "R1-88")
+def test_a_result_that_was_never_fetched_is_remarked_when_the_connection_ends() -> None:
+    bench = Bench()
+    task, other = bench.create(), bench.create()
+    bench.tasks.settle(task, accepted())
+    assert manners(task) == []
+    bench.tasks.close("the server died")
+    assert [remark.text for remark in manners(task)] == ["Never fetched the result, and the record is gone."]
+    assert (task.status, task.gone, other.gone) == ("completed", "lost", "lost")
 
 
 # ---- everything at once
@@ -541,3 +591,13 @@ class Life(RuleBasedStateMachine):
 
 TestLife = Life.TestCase
 TestLife.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.requirement("S004 component diagram", "S000 §3.9")
+def test_the_store_knows_no_page_and_no_sdk() -> None:
+    """Imported alone it brings neither: the page talks to the inbox, and the wire object is ours (`ttl: null`)."""
+    script = "import sys, app.protocol.receiver_tasks; print(*{name.partition('.')[0] for name in sys.modules})"
+    root = Path(__file__).resolve().parents[2]
+    ran = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    assert {"mcp", "mcp_types", "starlette", "jinja2", "httpx2"} & set(ran.stdout.split()) == set()
+    assert "anyio" in ran.stdout

@@ -1,6 +1,5 @@
 """Values to markup: nothing a server says becomes markup, and nothing it says is without a limit."""
 
-import json
 import time
 from html.parser import HTMLParser
 from typing import Any
@@ -150,33 +149,9 @@ def test_numbers_are_grouped():
     assert render.number(12408) == "12\u202f408"
 
 
-@pytest.mark.parametrize(
-    ("schema", "value"),
-    [
-        ({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"a": ""}),
-        ({"type": "object", "properties": {"a": {"default": 5}, "b": {"type": "string"}}}, {"a": 5}),
-        ({"type": "object", "properties": {"a": {"enum": ["x", "y"]}}, "required": ["a"]}, {"a": "x"}),
-        ({"type": "object", "properties": {"a": {"type": ["null", "integer"]}}, "required": ["a"]}, {"a": 0}),
-        ({"type": "object", "properties": {"a": {"type": "integer", "minimum": 5}}, "required": ["a"]}, {"a": 5}),
-        ({"type": "object", "properties": 7, "required": 7}, {}),
-        ({"type": "object"}, {}),
-        (True, None),
-    ],
-)
-def test_a_skeleton_begins_with_what_is_required(schema: Any, value: Any):
-    assert render.skeleton(schema) == value
-
-
 @given(ANYTHING)
-def test_a_skeleton_of_anything_is_json(schema: Any):
-    json.dumps(render.skeleton(schema))
-    render.type_words(schema)
-
-
-def test_a_skeleton_of_a_recursive_looking_schema_ends():
-    schema: dict[str, Any] = {"type": "object", "required": ["a"], "properties": {}}
-    schema["properties"]["a"] = schema
-    json.dumps(render.skeleton(schema))
+def test_the_type_of_any_schema_has_words(schema: Any):
+    assert render.type_words(schema)
 
 
 def test_prose_sets_wire_names_in_mono_and_nothing_else():
@@ -241,3 +216,135 @@ def test_a_search_finds_keys_and_values_in_their_order():
     assert len(render.find(["x"] * 1_000, "x")) == 50
     html = str(render.hits(render.find({"<script>": "<script>"}, "script"), "/s/x?root="))
     assert "<script>" not in html
+
+
+def test_rows_that_repeat_may_be_folded_and_what_is_remarkable_never():
+    finding = Finding("R5-29", "must", "x")
+    for polled in (
+        message(method="tasks/get"),
+        message(method="x", quiet=True),
+        message(method="ping", kind="response"),
+    ):
+        assert "data-poll=" in render.log_row(polled, (), "/s/a")
+        assert "data-poll=" not in render.log_row(polled, (finding,), "/s/a")
+    for other in (message(), message(method="ping", kind="error"), message(method=None, kind="response")):
+        assert "data-poll=" not in render.log_row(other, (), "/s/a")
+    assert "<b>" not in render.log_row(message(method='"><b>', quiet=True), (), "/s/a")
+
+
+# ---- Markdown
+
+MARKDOWN_TAGS = {"p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code", "em", "strong", "s", "a", "div"} | {
+    *("table", "thead", "tbody", "tr", "th", "td"),
+}
+EVIL = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "{{7*7}}",
+    "</textarea></pre></div><script>alert(1)</script>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](java&#115;cript:alert(1))",
+    "[x](java\tscript:alert(1))",
+    "[x](data:text/html,<script>alert(1)</script>)",
+    "[x](vbscript:x)",
+    "[x](file:///etc/passwd)",
+    "[x](//evil.example/)",
+    "[x](/s/abc/close)",
+    "[x](?close)",
+    "[x](#main)",
+    "<javascript:alert(1)>",
+    "![x](javascript:alert(1))",
+    "![x](https://tracker.example/p.png)",
+    "[![x](https://tracker.example/p.png)](javascript:alert(1))",
+    '[x](https://a.example ""onmouseover=alert(1)")',
+    "[x]: javascript:alert(1)\n\n[x]",
+    "<div hx-get=/s/abc hx-trigger=load>x</div>",
+    "<hx-partial hx-target=body>x</hx-partial>",
+    '<a href="https://a.example" data-hx-get="/x">x</a>',
+    "```<script>\nalert(1)</script>\n```",
+    '```x" onclick="alert(1)\ny\n```',
+    "|a|\n|-|\n|<img src=x onerror=alert(1)>|",
+    "<!--><script>alert(1)</script-->",
+    "<math><mtext></mtext><style><img src=x onerror=alert(1)></style></math>",
+    "\x00<script>\x00",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+]
+
+
+def harmless(text: str) -> Tags:
+    """What Markdown made of it, checked: our tags, our attributes, and links that leave the page safely."""
+    found = parsed(str(render.markdown(text)))
+    for tag, attributes in found.found:
+        assert tag in MARKDOWN_TAGS, (tag, text)
+        given_ones = set(attributes)
+        if tag == "a":
+            assert attributes["rel"] == "noopener noreferrer nofollow"
+            assert attributes["target"] == "_blank"
+            assert given_ones <= {"href", "title", "rel", "target"}
+            assert (attributes.get("href") or "https://").lower().startswith(("https://", "http://", "mailto:")), text
+        elif tag == "p":
+            assert attributes.get("class", "mh1") in {"mh1", "mh2", "mh3"}
+            assert given_ones <= {"class"}
+        elif tag == "div":
+            assert attributes == {"class": "wide", "role": "group", "aria-label": "Table", "tabindex": "0"}
+        else:
+            assert not given_ones or (tag == "ol" and given_ones == {"start"}), (tag, attributes)
+    return found
+
+
+@pytest.mark.requirement("S29", "S30", "S32")
+@pytest.mark.parametrize("text", EVIL)
+def test_markdown_of_an_attack_is_harmless(text: str):
+    harmless(text)
+    harmless(f"# {text}\n\n> - {text}\n\n|{text}|\n|-|\n|{text}|")
+
+
+@pytest.mark.requirement("S29", "S30", "S32")
+@given(
+    st.lists(
+        st.sampled_from([*EVIL, "\n", "\n\n", "> ", "- ", "**", "`", "[", "](", ")", "|", "#"]) | st.text(max_size=9)
+    )
+)
+def test_markdown_of_anything_is_harmless(parts: list[str]):
+    harmless("".join(parts))
+
+
+def test_markdown_is_laid_out():
+    text = "# One\n\nA **bold** [word](https://a.example/), ~~no~~ `code`.\n\n- a\n\n|h|\n|-|\n|c|\n\n```py\nx < 1\n```"
+    found = harmless(text)
+    tags = [tag for tag, _ in found.found]
+    assert {"strong", "a", "s", "code", "ul", "li", "table", "pre"} <= set(tags)
+    assert ("p", {"class": "mh1"}) in found.found
+    assert "word (a.example)" in found.text
+    assert "x < 1" in found.text
+
+
+@pytest.mark.requirement("S32")
+def test_a_link_says_where_it_really_leads_and_an_image_is_only_a_link():
+    assert "https://good.example (evil.example)" in harmless("[https://good.example](https://evil.example/a)").text
+    assert "(xn--bcher-kva.example)" in harmless("[books](https://bücher.example/)").text
+    assert harmless("<https://a.example/>").text.strip() == "https://a.example/"
+    image = harmless("![a dog](https://a.example/dog.png)")
+    assert "image: a dog (a.example)" in image.text
+    assert [tag for tag, _ in image.found] == ["p", "a"]
+
+
+def test_markdown_has_a_limit_of_length_and_of_time():
+    with pytest.raises(render.TooMuch, match="Longer than"):
+        render.markdown("a" * (render.MARKDOWN_CHARACTERS + 1))
+    for slow in ("![a", "[", "- a\n", "a*b_"):
+        with pytest.raises(render.TooMuch, match="too long"):
+            render.markdown(slow * (render.MARKDOWN_CHARACTERS // len(slow)), seconds=0.001)
+
+
+@pytest.mark.parametrize("text", ["5", "hello world", "It costs 3 euros, says O'Neil.", "two\nlines", "a - b"])
+def test_plain_words_are_not_offered_as_markdown(text: str):
+    assert render.MARKED.search(text) is None
+
+
+@pytest.mark.parametrize("text", ["# a", "*a*", "a `b`", "- a", "x\n1. a", "a\n\nb", "[a](b)", "a|b"])
+def test_what_may_be_markdown_is(text: str):
+    assert render.MARKED.search(text)

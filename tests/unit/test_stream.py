@@ -3,9 +3,12 @@
 import re
 from typing import Any
 
+import anyio
 import pytest
 
 from app.core import jsontext
+from app.core.asks import Answer, AnsweredBy, Ask, roots_result
+from app.core.events import EventKind
 from app.core.model import Call, Finding
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
@@ -151,7 +154,8 @@ def test_a_page_hears_only_of_the_calls_it_shows(session: Session, limits: Limit
 
 
 @pytest.mark.parametrize(
-    "page", ["overview", "tools", "tool", "calls", "call", "log", "stderr", "roots", "connect", ""]
+    "page",
+    ["overview", "tools", "tool", "calls", "call", "log", "stderr", "roots", "connect", "stage", "inbox", "tasks", ""],
 )
 def test_every_page_has_a_snapshot(session: Session, limits: Limits, page: str):
     call(session)
@@ -176,6 +180,29 @@ def test_stderr_is_sent_whole_first_and_then_by_line(session: Session, limits: L
     assert "first" not in patch.html
 
 
+async def test_what_somebody_waits_for_ends_the_window_but_not_one_after_the_other(session: Session):
+    limits = Limits(stream_window_seconds=600)
+    content = stream.PatchContent(tab(session, limits, "calls"), limits)
+
+    async def say() -> None:
+        async for _ in content.now():
+            pass
+
+    record(session)
+    await say()
+    steps: list[tuple[bool, EventKind]] = [
+        (False, "message.recorded"),
+        (True, "call.settled"),
+        (False, "call.settled"),
+    ]
+    for ends, kind in steps:
+        session.events.append(kind, "c1", 0.0)
+        with anyio.move_on_after(0.1 if not ends else 30) as waited:
+            await content.more()
+        assert waited.cancelled_caught is not ends, kind
+        await say()
+
+
 def test_the_fifth_stream_of_a_browser_parks_the_oldest():
     hub = stream.StreamHub(Limits())
     mine = [hub.open("mine") for _ in range(4)]
@@ -197,3 +224,50 @@ def test_keys_of_tools_are_names_where_they_can_be():
     assert [views.find_tool(items, key) for key in keys] == list(range(len(items)))
     assert views.find_tool(items, "~99") is None
     assert views.find_tool(items, "unknown") is None
+
+
+def asked(session: Session, aid: str = "a1", **changes: Any) -> Ask:
+    async def nowhere(answer: Answer) -> None:
+        """Nobody listens."""
+
+    params = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 5}
+    given: dict[str, Any] = {"kind": "sampling", "origin": "request", "method": "sampling/createMessage"}
+    return Ask(id=aid, params=params, asked_at=1.0, message_seq=None, connection=0, deliver=nowhere, **given | changes)
+
+
+def test_an_ask_that_nobody_saw_open_joins_the_settled_ones(session: Session, limits: Limits):
+    one = tab(session, limits)
+    roots = asked(session, kind="roots", method="roots/list")
+    session.inbox.record(roots, roots_result([], AnsweredBy("roots")))
+    brief = asked(session, "a2")
+    session.inbox.add(brief)
+    session.inbox.end(brief, "withdrawn", "never mind")
+    patch = one.patch()
+    assert patch is not None
+    assert patch.html.count('hx-target="#settled" hx-swap="afterbegin"') == 2
+    assert 'hx-target="#asks"' not in patch.html
+
+
+def test_an_ask_that_was_open_is_settled_where_it_stands(session: Session, limits: Limits):
+    one = tab(session, limits)
+    ask = asked(session)
+    session.inbox.add(ask)
+    first = one.patch()
+    assert first is not None and 'hx-target="#asks" hx-swap="beforeend"' in first.html
+    ask.edit({**ask.params, "maxTokens": 7})
+    session.events.append("ask.changed", ask.id, 1.0)
+    edited = one.patch()
+    assert edited is not None and 'hx-target="#ask-a1-request" hx-swap="innerHTML"' in edited.html
+    assert "7 <span" in edited.html and 'hx-target="#ask-a1-state"' in edited.html
+    session.inbox.end(ask, "expired")
+    patch = one.patch()
+    assert patch is not None
+    assert 'hx-target="#ask-a1-state" hx-swap="innerHTML"' in patch.html and "#settled" not in patch.html
+    assert "Put away" in patch.html
+
+
+def test_the_stage_follows_what_is_asked(session: Session, limits: Limits):
+    one = tab(session, limits, page="stage")
+    session.inbox.add(asked(session))
+    patch = one.patch()
+    assert patch is not None and 'hx-target="#stage"' in patch.html and "1. Sampling" in patch.html

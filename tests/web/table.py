@@ -11,6 +11,7 @@ _FILL = {
     "{seq}": "1",
     "{target}": "t1",
     "{aid}": "a1",
+    "{lid}": "l1",
     "{tid}": "t1",
     "{sha}": "0" * 64,
     "{name:path}": "echo",

@@ -46,7 +46,9 @@ async def test_a_script_connects_calls_and_reads_the_log(script: Visitor):
     assert opened.status == 201
     path = opened.json()["url"]
     assert opened.json() == {"id": path.removeprefix("/s/"), "url": path}
-    began = await script.post(f"{path}/connect", {"target": as_json(raw_target()), "options": {"sampling": False}})
+    began = await script.post(
+        f"{path}/connect", {"target": as_json(raw_target()), "options": {"sampling": False, "era": "legacy"}}
+    )
     assert began.status == 202
     overview = await script.json(f"{path}?wait=20")
     assert overview["connection"]["state"] == "ready"

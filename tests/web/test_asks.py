@@ -13,7 +13,8 @@ import pytest
 from starlette.applications import Starlette
 
 from app.sessions import Identity, Session
-from tests.drive import HANG, RawPeer, call_tool, connected, flushed, until
+from app.web.identity import LOCAL
+from tests.drive import HANG, RawPeer, call_tool, connected, findings, flushed, until
 from tests.web.asgi import Answer, Visitor
 
 Raw = Callable[..., RawPeer]
@@ -140,24 +141,24 @@ async def test_waiting_for_an_ask_returns_when_it_is_open(victim: Session, scrip
     async def wait() -> None:
         found.append(await script.json(f"/s/{victim.id}/inbox?wait=20"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(wait)
             await anyio.sleep(0.05)
             assert found == []
             await say(victim, form())
     assert [ask["kind"] for ask in found[0]["open"]] == ["form"]
-    with anyio.fail_after(1):
+    with anyio.fail_after(30):
         assert len((await script.json(f"/s/{victim.id}/inbox?wait=20"))["open"]) == 1
 
 
 async def test_waiting_for_an_ask_that_never_comes_ends_by_itself(victim: Session, script: Visitor, raw: Raw):
     await connected(victim, raw().target)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         assert (await script.json(f"/s/{victim.id}/inbox?wait=0.2"))["open"] == []
 
 
-@pytest.mark.requirement("R1-11", "R1-13")
+@pytest.mark.requirement("R1-11", "R1-13", "S000 overview")
 async def test_a_receiver_task_in_json_with_its_history(victim: Session, script: Visitor, raw: Raw):
     peer = raw()
     [address] = await asked(victim, peer, form(task={"ttl": 120_000}))
@@ -166,7 +167,7 @@ async def test_a_receiver_task_in_json_with_its_history(victim: Session, script:
     wire = (await replied(victim, peer))["result"]["task"]
     await say(victim, request("get", "tasks/get", {"taskId": wire["taskId"]}))
     listed = await script.json(f"/s/{victim.id}/tasks")
-    assert set(listed) == {"receiver", "client"} and listed["client"] == []
+    assert {"receiver", "client"} <= set(listed) and listed["client"] == []
     [task] = listed["receiver"]
     assert task == await script.json(f"/s/{victim.id}/tasks/{ask['task_id']}")
     assert set(task) >= {*wire, "id", "ask_id", "expires_at", "history"}
@@ -342,7 +343,8 @@ async def test_nobody_else_sees_or_answers_them(
     own = app.state.registry.open(Identity("mallory", "Mallory"))
     base, mine = f"/s/{victim.id}", f"/s/{own.id}"
     aid, tid = address.rpartition("/")[2], next(iter(victim.asking.tasks))
-    for path in (f"{base}/inbox", f"{base}/inbox?count=1", address, f"{base}/tasks", f"{base}/tasks/{tid}"):
+    pages = ["inbox", "inbox?count=1", "tasks", f"tasks/{tid}", "stage", "calls", "events?since=0", "log"]
+    for path in (address, *(f"{base}/{page}" for page in pages)):
         for accept in ("text/html", "application/json"):
             answer = await mallory.get(path, accept=accept)
             assert answer.status == 404, path
@@ -355,6 +357,11 @@ async def test_nobody_else_sees_or_answers_them(
     for place in (address, f"{mine}/asks/{aid}"):
         assert (await mallory.post(f"{place}/answer", said)).status == 404
         assert (await mallory.form(f"{place}/answer", {"action": "decline"})).status == 404
+        assert (await mallory.post(f"{place}/request", {"request": None})).status == 404
+        assert (await mallory.form(f"{place}/form", {})).status == 404
+    running = next(iter(victim.calls))
+    for owner in (base, mine):
+        assert (await mallory.post(f"{owner}/calls/{running}/retry")).status == 404
     assert (await mallory.form(f"{base}/inbox/clear")).status == 404
     assert victim.open_asks == 1
     assert (await mallory.json(f"{mine}/inbox")) == {"open": [], "settled": []}
@@ -384,7 +391,7 @@ def named(page: str, label: str) -> str:
     return control[1]
 
 
-@pytest.mark.requirement("R4-08", "R4-09", "R4-31")
+@pytest.mark.requirement("R4-08", "R4-09", "R4-31", "S001 elicitation form")
 async def test_a_form_comes_back_with_its_errors_and_what_was_typed(victim: Session, client: Visitor, raw: Raw):
     peer = raw()
     [address] = await asked(victim, peer, form())
@@ -414,6 +421,7 @@ async def test_a_form_comes_back_with_its_errors_and_what_was_typed(victim: Sess
     }
 
 
+@pytest.mark.requirement("S001 ChatRow")
 async def test_a_page_without_script_is_sent_to_the_ask_afterwards(victim: Session, client: Visitor, raw: Raw):
     peer = raw()
     first, second = await asked(victim, peer, form(1), form(2))
@@ -520,3 +528,234 @@ async def test_a_link_that_is_complete_says_so_in_json(victim: Session, script: 
     await say(victim, json.dumps(note))
     await flushed(victim)
     assert (await script.json(address))["completed_elsewhere"] is True
+
+
+# ---- an error that wants a link opened first
+
+
+def refused_with(*elicitations: Any, code: int = -32042) -> str:
+    error = {"code": code, "message": "Sign in first", "data": {"elicitations": list(elicitations)}}
+    return '{"jsonrpc":"2.0","id":$ID,"error":' + json.dumps(error) + "}"
+
+
+@pytest.mark.requirement("R4-47", "R4-48", "R4-46", "R4-41", "R4-42")
+async def test_error_32042_shows_its_links_and_offers_a_retry(
+    victim: Session, client: Visitor, script: Visitor, raw: Raw
+):
+    peer = raw()
+    await connected(victim, peer.target)
+    second = {**LINK, "elicitationId": "e2", "url": "javascript:alert(1)", "message": "<i>Or</i> here"}
+    lines = [refused_with(LINK, second, {"mode": "url"})]
+    call = await call_tool(victim, "say", {"lines": lines})
+    address = f"/s/{victim.id}/calls/{call.id}"
+    told = await script.json(address)
+    assert told["state"] == "failed" and told["error"]["code"] == -32042 and told["retry_of"] is None
+    assert [(link["elicitation_id"], link["opens"], link["completed"]) for link in told["links"]] == [
+        ("e1", True, False),
+        ("e2", False, False),
+    ]
+    assert told["links"][0]["url"] == LINK["url"] and told["links"][0]["message"] == "Sign in"
+    assert [finding["id"] for finding in told["findings"]] == ["R4-48"]
+    assert victim.open_asks == 0, "there is no request to answer"
+    page = (await client.get(address)).text
+    card = page[page.index('<section class="needs') : page.index("</section>", page.index('<section class="needs'))]
+    assert "<b>example.test</b>/in?a=1" in card and "&lt;i&gt;Or&lt;/i&gt; here" in card
+    [link] = [one for one in re.findall(r"<a [^>]*>", card) if "/s/" not in one]
+    assert f'href="{LINK["url"]}"' in link and 'target="_blank"' in link and 'rel="noopener noreferrer"' in link
+    assert card.count("data-consent") == 1 and "gated" in link
+    for fetched in ("prefetch", "preconnect", "<iframe", "<img", 'javascript:alert(1)"'):
+        assert fetched not in card
+    # The page behind the link reports, and only the link that it names is done.
+    note = {"jsonrpc": "2.0", "method": "notifications/elicitation/complete", "params": {"elicitationId": "e1"}}
+    await say(victim, json.dumps(note))
+    await flushed(victim)
+    assert [one["completed"] for one in (await script.json(address))["links"]] == [True, False]
+    assert "you are done there" in (await client.get(address)).text
+    assert "R4-46" not in [finding.id for finding in findings(victim)]
+    # The same request leaves once more, with an id of its own and no ElicitResult before it.
+    again = await script.post(f"{address}/retry")
+    assert again.status == 202 and again.json()["retry_of"] == call.id
+    await until(victim, lambda: victim.calls[again.json()["id"]].settled)
+    retried = await script.json(f"/s/{victim.id}/calls/{again.json()['id']}")
+    assert retried["retry_of"] == call.id and retried["params"] == told["params"]
+    assert f"call {call.id[1:]}" in (await client.get(f"/s/{victim.id}/calls/{again.json()['id']}")).text
+    sent = [one for one in peer.received("tools/call") if one["params"]["arguments"] == {"lines": lines}]
+    assert len({one["id"] for one in sent}) == 2
+    assert not [one for one in peer.received() if "result" in one and "action" in (one["result"] or {})]
+    by_form = await client.form(f"{address}/retry")
+    assert by_form.status == 303 and (by_form.header("location") or "").startswith(f"/s/{victim.id}/calls/")
+
+
+async def test_a_retry_needs_a_call_that_is_over(victim: Session, script: Visitor, raw: Raw):
+    await connected(victim, raw().target)
+    assert (await script.post(f"/s/{victim.id}/calls/c999/retry")).status == 404
+    running = victim.start_call("tools/call", {"name": "say", "arguments": {"lines": []}}, by=Identity("me", "Me"))
+    assert (await script.post(f"/s/{victim.id}/calls/{running.id}/retry")).status == 409
+    other = await call_tool(victim, "say", {"lines": [refused_with(LINK, code=-32000)]})
+    assert (await script.json(f"/s/{victim.id}/calls/{other.id}"))["links"] == []
+    victim.cancel_call(running.id)
+
+
+# ---- a sampling request that is edited before it is used
+
+
+@pytest.mark.requirement("R3-02", "R3-03", "S001 modifications", "S001 approval component")
+async def test_a_script_edits_a_request_and_the_server_hears_nothing_of_it(victim: Session, script: Visitor, raw: Raw):
+    peer = raw()
+    [address] = await asked(victim, peer, request("q", "sampling/createMessage", SAMPLE))
+    before = len(peer.received())
+    edited = {**SAMPLE, "systemPrompt": "Be brief", "maxTokens": 9}
+    answer = await script.post(f"{address}/request", {"request": edited})
+    assert answer.status == 200 and answer.json()["edited"] == edited and answer.json()["params"] == SAMPLE
+    assert (await script.json(address))["state"] == "open"
+    for wrong in ("x", {}, {"messages": [], "maxTokens": "1"}, {"messages": [{"role": "system"}], "maxTokens": 1}):
+        refused = await script.post(f"{address}/request", {"request": wrong})
+        assert refused.status == 422 and list(refused.error["fields"]) == ["/request"], wrong
+    assert (await script.post(f"{address}/request", {})).status == 422
+    assert (await script.json(address))["edited"] == edited, "what was refused changed nothing"
+    assert (await script.post(f"{address}/request", {"request": None})).json()["edited"] is None
+    assert (await script.post(f"{address}/request", {"request": SAMPLE})).json()["edited"] is None, "nothing changed"
+    assert len(peer.received()) == before
+    # With the answer, too.
+    said = {"action": "respond", "result": RESULT, "request": edited}
+    done = (await script.post(f"{address}/answer", said)).json()
+    assert done["edited"] == edited and done["outcome"]["request"] == edited and done["params"] == SAMPLE
+    assert await replied(victim, peer) == {"result": RESULT}
+    assert (await script.post(f"{address}/request", {"request": None})).status == 409
+
+
+@pytest.mark.requirement("R3-02")
+async def test_only_a_sampling_request_can_be_edited(victim: Session, script: Visitor, raw: Raw):
+    [address] = await asked(victim, raw(), form())
+    assert (await script.post(f"{address}/request", {"request": {}})).status == 422
+
+
+@pytest.mark.requirement("R3-02", "R3-03", "S001 modifications")
+async def test_a_request_is_edited_by_the_form_and_the_original_stays_in_view(
+    victim: Session, client: Visitor, raw: Raw
+):
+    peer = raw()
+    [address] = await asked(victim, peer, request("q", "sampling/createMessage", {**SAMPLE, "systemPrompt": "Kind"}))
+    typed = {"text": "Half", "model": "me", "edit-system": "Terse", "edit-0-0": "Hi there", "edit-maxTokens": "many"}
+    answer = await client.form(f"{address}/request", {**typed, "edit": "save"}, hx_request="true")
+    assert answer.status == 422 and "whole number" in answer.text
+    assert 'value="many"' in answer.text and "Half" in answer.text, "what was typed"
+    typed["edit-maxTokens"] = "5"
+    answer = await client.form(f"{address}/request", {**typed, "edit": "save"}, hx_request="true")
+    assert answer.status == 200 and "<html" not in answer.text
+    shown = body(answer)
+    assert "edited before use" in shown and "as it came</summary>Kind" in shown and "was 50" in shown
+    assert "Half" in shown, "the answer that is being written stays"
+    edited = victim.inbox.open[0].edited
+    assert edited is not None and edited["systemPrompt"] == "Terse" and edited["maxTokens"] == 5
+    back = await client.form(f"{address}/request", {**typed, "edit": "original"}, hx_request="true")
+    assert "edited before use" not in back.text and victim.inbox.open[0].edited is None
+    # What stands in the fields when the answer leaves is what was used.
+    typed |= {"action": "respond", "stopReason": "endTurn"}
+    assert (await client.form(f"{address}/answer", typed, hx_request="true")).status == 200
+    assert (await replied(victim, peer))["result"]["content"]["text"] == "Half"
+    settled = await client.get(address)
+    assert "The request was edited before it was used" in settled.text and "Terse" in settled.text
+
+
+# ---- on purpose
+
+
+@pytest.mark.requirement("R4-09")
+async def test_what_is_sent_on_purpose_drops_nothing_that_was_typed(victim: Session, client: Visitor, raw: Raw):
+    peer = raw()
+    [address] = await asked(victim, peer, form())
+    page = (await client.get(address)).text
+    fields = [("action", "accept"), (named(page, "Full name"), "Ines"), (named(page, "age"), "minus one")]
+    assert (await client.form(f"{address}/answer", fields, hx_request="true")).status == 422
+    done = await client.form(f"{address}/answer", [*fields, ("force", "1")], hx_request="true")
+    assert done.status == 200, done.text
+    content = (await replied(victim, peer))["result"]["content"]
+    assert (content["name"], content["age"]) == ("Ines", "minus one")
+    ask = victim.inbox.settled[0]
+    assert ask.answer is not None and ask.answer.forced
+
+
+async def test_json_that_cannot_be_read_is_sent_as_text_or_not_at_all(victim: Session, client: Visitor, raw: Raw):
+    peer = raw()
+    field = {"type": "object", "properties": {"o": {"$ref": "#/nowhere"}}}
+    asks = [{"message": "Odd", "requestedSchema": schema} for schema in (field, {"$ref": "#/nowhere"})]
+    below, whole = await asked(victim, peer, *(request(at, "elicitation/create", one) for at, one in enumerate(asks)))
+    said = [("action", "accept"), ("force", "1")]
+    done = await client.form(f"{below}/answer", [*said, ("/o", "{"), ("/o#json", "1")], hx_request="true")
+    assert done.status == 200
+    assert (await replied(victim, peer, 0))["result"]["content"] == {"o": "{"}
+    refused = await client.form(f"{whole}/answer", [*said, ("#", "{"), ("##json", "1")], hx_request="true")
+    assert refused.status == 422 and "Not even on purpose" in refused.text
+    assert victim.open_asks == 1
+
+
+# ---- the stage
+
+
+@pytest.mark.requirement("S001 overview")
+async def test_the_stage_tells_the_sequence_and_shows_the_inbox(
+    victim: Session, client: Visitor, script: Visitor, raw: Raw
+):
+    address = f"/s/{victim.id}/stage"
+    assert "No server is connected" in (await client.get(address)).text
+    first, _ = await asked(victim, raw(), form(1), request(2, "sampling/createMessage", SAMPLE))
+    await script.post(f"{first}/answer", {"action": "decline"})
+    told = await script.json(address)
+    assert [(scene["kind"], scene["state"]) for scene in told["scenes"]] == [("Form", "answered"), ("Sampling", "open")]
+    assert told["can_start"] is False, "this server has no parade"
+    page = (await client.get(address)).text
+    assert 'class="stage"' in page and 'id="asks"' in page and "&lt;b&gt;traveller&lt;/b&gt;" in page
+    assert "asks, you answer" in page
+    part = (await client.get(address, hx_request="true")).text
+    assert part.lstrip().startswith('<section class="programme" id="stage"')
+
+
+@pytest.mark.requirement("S000 §4")
+async def test_the_connect_form_says_how_long_tasks_live(app: Starlette, client: Visitor):
+    page = (await client.get("/")).text
+    for option, default in (("receiver_task_ttl_ms", "60000"), ("poll_interval_ms", "2000")):
+        assert re.search(rf'name="option.{option}"[^>]* value="{default}"', page), option
+    fields = {
+        "transport": "demo",
+        "option.receiver_task_ttl_ms": "5000",
+        "option.poll_interval_ms": "300",
+        "option.awaiting_user_status": "working",
+    }
+    assert (await client.form("/s", fields)).status == 303
+    [session] = app.state.registry.of(LOCAL)
+    options = session.options
+    assert (options.receiver_task_ttl_ms, options.poll_interval_ms, options.awaiting_user_status) == (
+        5000,
+        300,
+        "working",
+    )
+    await app.state.registry.close(session)
+
+
+@pytest.mark.requirement("S001 renderField", "R4-08")
+@pytest.mark.parametrize(
+    ("typed", "sent"),
+    [
+        ("0", 0),
+        ("-0.5", -0.5),
+        ("1e3", 1000),
+        ("", None),
+        (" 7 ", 7),
+        ("NaN", "422"),
+        ("1,5", "422"),
+        ("Infinity", "422"),
+    ],
+)
+async def test_a_number_is_read_as_one_or_refused(victim: Session, client: Visitor, raw: Raw, typed: str, sent: Any):
+    peer = raw()
+    schema = {"type": "object", "properties": {"x": {"type": "number"}}}
+    params = {"message": "How much?", "requestedSchema": schema}
+    [address] = await asked(victim, peer, request("q", "elicitation/create", params))
+    answer = await client.form(f"{address}/answer", {"action": "accept", "/x": typed}, hx_request="true")
+    if sent == "422":
+        assert answer.status == 422 and victim.open_asks == 1
+        return
+    assert answer.status == 200
+    content = (await replied(victim, peer))["result"]["content"]
+    assert content == ({} if sent is None else {"x": sent})

@@ -120,7 +120,7 @@ async def test_only_web_addresses_are_links(client: Visitor, victim: Session):
     ]
     keep(victim, {"content": [{"type": "resource_link", "uri": uri, "name": EVIL} for uri in uris]})
     page = (await client.get(f"/s/{victim.id}/calls/c1")).text
-    assert page.count('rel="noopener noreferrer">Open</a>') == 1
+    assert page.count('rel="noopener noreferrer">Open <b>example.org</b></a>') == 1
     assert 'href="https://example.org/a"' in page
     assert 'href="javascript' not in page
     assert EVIL not in page
@@ -199,3 +199,130 @@ def test_codes_have_names():
     assert call_views.error_name(-32042) == "URL elicitation required"
     assert call_views.error_name(-32050) == "Server error"
     assert call_views.error_name(7) == ""
+
+
+# ---- Markdown, pages in frames, parts of a file
+
+
+@pytest.mark.requirement("S29", "S30")
+async def test_a_text_is_markdown_only_on_demand(client: Visitor, victim: Session, mallory: Visitor):
+    text = f"# Head\n\n{EVIL} **bold** [x](javascript:alert(1))"
+    content = [
+        {"type": "text", "text": text},
+        {"type": "text", "text": "plain"},
+        {"type": "resource", "resource": {"uri": "x://y", "mimeType": "text/markdown", "text": "*in it*"}},
+        {"type": "text", "text": "*" * 70_000},
+    ]
+    keep(victim, {"content": content})
+    base = f"/s/{victim.id}/calls/c1"
+    page = (await client.get(base)).text
+    assert page.count('data-as="markdown"') == 2
+    assert "<strong>" not in page
+    assert EVIL not in page
+    answer = await client.get(f"{base}/markdown?root=%2Fcontent%2F0%2Ftext")
+    assert "<strong>bold</strong>" in answer.text
+    assert "<script" not in answer.text
+    assert 'href="javascript' not in answer.text
+    inside = await client.get(f"{base}/markdown?root=%2Fcontent%2F2%2Fresource%2Ftext")
+    assert "<em>in it</em>" in inside.text
+    long = await client.get(f"{base}/markdown?root=%2Fcontent%2F3%2Ftext", accept="application/json")
+    assert (long.status, long.error["kind"]) == (413, "too-large")
+    for wrong in ("%2Fcontent%2F9%2Ftext", "%2Fcontent", "", "%2Fcontent%2F0%2Ftype"):
+        assert (await client.get(f"{base}/markdown?root={wrong}")).status == 404
+    assert (await mallory.get(f"{base}/markdown?root=%2Fcontent%2F0%2Ftext")).status == 404
+
+
+async def test_the_messages_of_a_prompt_are_shown_by_their_kind(client: Visitor, victim: Session):
+    messages = [
+        {"role": "user", "content": {"type": "text", "text": "Say *this*"}},
+        {"role": "assistant", "content": {"type": "image", "mimeType": "image/png", "data": coded(png())}},
+        {"role": "user", "content": [{"type": "text", "text": "a list"}]},
+        {"role": "user", "content": {"type": "resource", "resource": {"uri": "x://y", "text": '{"a": 1}'}}},
+        {"role": EVIL, "content": 7},
+        "nothing",
+    ]
+    keep(victim, {"messages": messages}, method="prompts/get")
+    base = f"/s/{victim.id}/calls/c1"
+    page = (await client.get(base)).text
+    assert '<p class="who" hx-ignore>user</p>' in page
+    assert f"/blobs/{sha(png())}" in page
+    assert "a list" in page
+    assert "which is JSON" in page
+    assert EVIL not in page
+    assert (await client.get(f"/s/{victim.id}/blobs/{sha(png())}")).body == png()
+    answer = await client.get(f"{base}/markdown?root=%2Fmessages%2F0%2Fcontent%2Ftext")
+    assert "<em>this</em>" in answer.text
+
+
+@pytest.mark.requirement("S09", "S33")
+async def test_a_page_of_a_server_is_served_for_a_sandboxed_frame_only(
+    client: Visitor, victim: Session, mallory: Visitor
+):
+    html = f"<style>p{{color:red}}</style><p>hi{EVIL}"
+    content = [
+        {"type": "resource", "resource": {"uri": "ui://a", "mimeType": "text/html;profile=mcp-app", "text": html}},
+        {"type": "resource", "resource": {"uri": "ui://b", "mimeType": "text/plain", "text": f"plain {html}"}},
+        {"type": "text", "text": f"bare {html}"},
+    ]
+    keep(victim, {"content": content})
+    page = (await client.get(f"/s/{victim.id}/calls/c1")).text
+    address = f"/s/{victim.id}/frames/{sha(html.encode())}"
+    assert f'data-src="{address}?call=c1"' in page
+    assert page.count('data-as="frame"') == 1
+    assert "<iframe" not in page
+    assert EVIL not in page
+    for query in ("?call=c1", ""):
+        answer = await client.get(address + query)
+        assert (answer.status, answer.text) == (200, html)
+        policy = dict(
+            part.strip().partition(" ")[::2] for part in (answer.header("content-security-policy") or "").split(";")
+        )
+        assert policy == {
+            "sandbox": "",
+            "default-src": "'none'",
+            "style-src": "'unsafe-inline'",
+            "img-src": "data:",
+            "form-action": "'none'",
+            "base-uri": "'none'",
+            "frame-ancestors": "'self'",
+        }
+        assert answer.header("x-content-type-options") == "nosniff"
+    for text in (f"plain {html}", f"bare {html}"):
+        assert (await client.get(f"/s/{victim.id}/frames/{sha(text.encode())}")).status == 404
+    assert (await client.get(f"/s/{victim.id}/frames/x")).status == 404
+    assert (await mallory.get(address)).status == 404
+
+
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [
+        ("bytes=0-3", (0, 3)),
+        ("bytes=40-", (40, 43)),
+        ("bytes=-4", (40, 43)),
+        ("bytes=-4000", (0, 43)),
+        ("bytes=2-9999", (2, 43)),
+        ("bytes=0-0", (0, 0)),
+    ],
+)
+async def test_a_part_of_a_sound_is_sent(client: Visitor, victim: Session, asked: str, part: tuple[int, int]):
+    keep(victim, {"content": [{"type": "audio", "mimeType": "audio/wav", "data": coded(WAV)}]})
+    address = f"/s/{victim.id}/blobs/{sha(WAV)}?call=c1"
+    answer = await client.get(address, range=asked, accept_encoding="gzip")
+    assert (answer.status, answer.body) == (206, WAV[part[0] : part[1] + 1])
+    assert answer.header("content-range") == f"bytes {part[0]}-{part[1]}/{len(WAV)}"
+    assert answer.header("content-type") == "audio/wav"
+    assert answer.header("accept-ranges") == "bytes"
+    assert answer.header("content-security-policy") == "sandbox; default-src 'none'"
+
+
+async def test_a_part_behind_the_end_is_refused_and_no_range_is_the_whole(client: Visitor, victim: Session):
+    keep(victim, {"content": [{"type": "audio", "mimeType": "audio/wav", "data": coded(WAV)}]})
+    address = f"/s/{victim.id}/blobs/{sha(WAV)}?call=c1"
+    for behind in ("bytes=44-", "bytes=9999-99999", "bytes=-0"):
+        answer = await client.get(address, range=behind)
+        assert (answer.status, answer.body, answer.header("content-range")) == (416, b"", "bytes */44")
+    many = "bytes=" + ",".join("0-0" for _ in range(10_000))
+    for whole in ("bytes=5-2", "bytes=-", "bytes=a-b", "lines=0-3", "bytes=0-3,5-9", many):
+        answer = await client.get(address, range=whole)
+        assert (answer.status, answer.body) == (200, WAV)
+    assert (await client.get(address, range="bytes=0-3", if_range='"x"')).status == 200

@@ -389,7 +389,8 @@ def test_a_session_is_already_connected(how: str, parley: Start):
     target = raw_target()
     arguments = ["demo"] if how == "demo" else ["--", target.command, *target.args]
     one = parley(*arguments, PARLEY_TOKEN=TOKEN)
-    path = one.says(r"login\?code=\S+&next=(/s/\S+)$")[1]
+    path, stage = one.says(r"login\?code=\S+&next=(/s/[^/\s]+)(/stage)?$").groups()
+    assert bool(stage) is (how == "demo"), "the demo begins where its parade is"
     overview = one.script("GET", f"{path}?wait=30")
     assert overview["connection"]["state"] == "ready"
     if how == "command":
@@ -413,7 +414,7 @@ def test_a_command_that_dies_leaves_a_session_that_says_so(parley: Start):
 @pytest.mark.parametrize("watched", [False, True], ids=["alone", "with an open stream"])
 def test_a_signal_ends_it_with_all_children(number: int, watched: bool, parley: Start):
     one = parley("demo", PARLEY_TOKEN=TOKEN)
-    path = one.says(r"next=(/s/\S+)$")[1]
+    path = one.says(r"next=(/s/[^/\s]+)/stage$")[1]
     assert one.script("GET", f"{path}?wait=30")["connection"]["state"] == "ready"
     children = one.children()
     assert children

@@ -70,4 +70,6 @@ async def test_everybody_who_may_gets_an_answer(route: Doorway, client: Visitor,
     answer = await client.get(address(route, victim.id))
     assert answer.status in {200, 404}, answer.text[:300]
     if answer.status == 404:
-        assert route.name in {"tool", "call", "message", "ask", "task", "shown", "branch", "search", "result", "blob"}
+        one_thing = {"tool", "call", "message", "ask", "task", "resource", "template", "prompt", "comparison"}
+        part = {"shown", "branch", "search", "result", "blob", "markdown", "frame", "snippet"}
+        assert route.name in one_thing | part

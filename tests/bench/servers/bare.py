@@ -25,6 +25,12 @@ def initialized(request):
     return answer("200 OK", f"Content-Type: application/json\r\nMcp-Session-Id: {next(SESSIONS)}\r\n", body)
 
 
+def unknown(request):
+    error = {"code": -32601, "message": "Method not found"}
+    body = json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}).encode()
+    return answer("200 OK", "Content-Type: application/json\r\n", body)
+
+
 async def serve(reader, writer):
     try:
         while True:
@@ -36,7 +42,10 @@ async def serve(reader, writer):
                 await reader.read()  # until they leave
                 return
             message = json.loads(body) if body else {}
-            writer.write(initialized(message) if message.get("method") == "initialize" else answer("202 Accepted"))
+            if message.get("method") == "initialize":
+                writer.write(initialized(message))
+            else:
+                writer.write(unknown(message) if "id" in message else answer("202 Accepted"))
     except (asyncio.IncompleteReadError, ConnectionError):
         pass
     finally:

@@ -1,8 +1,9 @@
 """A stdio server of raw JSON lines that is faster than anything it talks to, and writes at the pace it is told.
 
-Started as `python -I -S pace.py`; on no SDK, which would write about 1,000 messages a second. Its tools: `echo`, and
+Started as `python -I -S pace.py`; on no SDK, which would write about 1,000 messages a second. Its tools: `echo`;
 `pace` with `count` and `per_second` (0: as fast as the pipe takes them), which sends log notifications whose text is
-`n=NUMBER at=SECONDS`, the wall time at which it was written.
+`n=NUMBER at=SECONDS`, the wall time at which it was written; and `objects` with `count` and `how` (`text`,
+`structured`), a result of so many small objects whose `_meta` has the wall time at which it was ready to be written.
 """
 
 import json
@@ -33,6 +34,15 @@ def pace(count, per_second):
         send(line(number))
 
 
+def objects(count, how):
+    """The result as a text of JSON, which the caller puts into the line as it is."""
+    items = [{"id": n, "name": f"item {n}", "price": n / 2, "tags": ["a", f"t{n % 7}"]} for n in range(count)]
+    body = f'"content":[],"structuredContent":{json.dumps({"items": items})}'
+    if how == "text":
+        body = f'"content":[{{"type":"text","text":{json.dumps(json.dumps(items))}}}]'
+    return f'{{{body},"_meta":{{"at":{time.time():.6f}}}}}'
+
+
 def call(params):
     """`echo` says its message, `pace` when it began and when it had written everything."""
     given, began = params.get("arguments") or {}, time.time()
@@ -42,7 +52,7 @@ def call(params):
     return {"content": [{"type": "text", "text": given["message"]}]}
 
 
-TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("echo", "pace")]
+TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("echo", "pace", "objects")]
 METHODS = {
     "initialize": lambda params: {
         "protocolVersion": params["protocolVersion"],
@@ -56,6 +66,13 @@ METHODS = {
 
 for text in sys.stdin:
     request = json.loads(text)
-    if "id" in request and "method" in request:
+    if "id" in request and request.get("method") == "tools/call" and request["params"]["name"] == "objects":
+        given = request["params"]["arguments"]
+        number, result = json.dumps(request["id"]), objects(given["count"], given["how"])
+        send(f'{{"jsonrpc":"2.0","id":{number},"result":{result}}}')
+    elif "id" in request and request.get("method") in METHODS:
         result = METHODS[request["method"]](request.get("params") or {})
         send(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+    elif "id" in request and "method" in request:
+        error = {"code": -32601, "message": "Method not found"}
+        send(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}))
