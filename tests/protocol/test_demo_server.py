@@ -273,7 +273,7 @@ async def test_every_tool_explains_itself() -> None:
         "voyage",
         "charter",
     ]
-    changing = {"advance_board", "sign_in", "confirm_sign_in", "needs_sign_in"}
+    changing = {"advance_board", "book_ferry", "sign_in", "confirm_sign_in", "needs_sign_in"}
     for tool in tools:
         assert tool.title and tool.description and tool.annotations, tool.name
         assert tool.annotations.read_only_hint is (tool.name not in changing)
