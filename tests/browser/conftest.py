@@ -99,8 +99,7 @@ def context(
     opened.set_default_timeout(20_000)
     opened.add_init_script(_REPORT)
     opened.on("page", watch.attach)
-    parley.login(first := opened.new_page())
-    first.close()
+    opened.request.get(parley.code())
     yield opened
     if request.node.stash.get(FAILED, False):
         FAILURES.mkdir(exist_ok=True)

@@ -42,6 +42,9 @@ def test_a_server_is_reached_by_its_address_and_called(
     page.locator("input[name=url]").fill(peer.url("/mcp" if transport == "http" else "/sse"))
     if transport == "sse":
         page.get_by_label("The older transport, HTTP with SSE").check()
+    if name == "mcp 2.3":  # it speaks both eras
+        page.get_by_text("What Parley offers the server").click()
+        page.locator("#option-era").select_option("legacy")
     page.get_by_role("button", name="Connect", exact=True).click()
     expect(page.locator("#where .lamp")).to_have_attribute("data-s", "ready")
     base = page.url.removeprefix(parley.origin)
