@@ -26,9 +26,6 @@ import httpcore2
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-_LARGE = 1024 * 1024
-_REST_EVERY = 64 * 1024
-_REST_SECONDS = 0.001
 _METADATA = tuple(
     ipaddress.ip_network(net)
     for net in ("169.254.0.0/16", "fe80::/10", "100.100.100.200/32", "fd00:ec2::/32", "192.0.0.192/32")
@@ -279,16 +276,10 @@ def split(url: str) -> Parts:
 
 
 async def _chunks(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """A body whose failures are spoken of like all others. A large one gives way to whoever else has something to do:
-    its reader rests now and then, so its sender does too."""
-    read, rest_at = 0, _LARGE
+    """A body whose failures are spoken of like all others."""
     with _spoken():
         async for chunk in body:
             yield chunk
-            read += len(chunk)
-            if read >= rest_at:
-                rest_at = read + _REST_EVERY
-                await anyio.sleep(_REST_SECONDS)
 
 
 class _spoken:

@@ -31,6 +31,8 @@ from app.settings import Limits
 _QUEUE = 64
 _SLICE = 4 * 1024
 """How much of a chunk is parsed at once; others get their turn between two slices."""
+_LARGE = 256 * 1024
+_REST_SECONDS = 0.002
 _SHORT_READ = 30.0
 """Silence that is too long for the answer to a notification or a reply; nobody is thinking there."""
 _RETRY_SECONDS = 1.0
@@ -267,11 +269,11 @@ def _first(parts: list[bytes]) -> bytes:
     return found[:_SHOWN]
 
 
-async def _body(answer: Answer, limit: int) -> bytes:
+async def _body(chunks: AsyncIterator[bytes], limit: int) -> bytes:
     """The whole body, if it is not larger than the limit."""
     parts: list[bytes] = []
     size = 0
-    async for chunk in answer.body:
+    async for chunk in chunks:
         parts.append(chunk)
         size += len(chunk)
         if size > limit:
@@ -386,9 +388,18 @@ class _HttpLink:
         exchange.response_headers = masked(answer.headers, self._target.secret)
         exchange.answered_ms = (time.monotonic() - exchange.started) * 1000
 
+    async def _gently(self, answer: Answer) -> AsyncIterator[bytes]:
+        """The body in chunks. A large one rests while another session waits for an answer, and its sender with it."""
+        read = 0
+        async for chunk in answer.body:
+            yield chunk
+            read += len(chunk)
+            if read >= _LARGE and self._host.others_wait():
+                await anyio.sleep(_REST_SECONDS)
+
     async def _events(self, answer: Answer) -> AsyncIterator[SseEvent | Oversized]:
         parser = SseParser(self._limits.message_bytes)
-        async for chunk in answer.body:
+        async for chunk in self._gently(answer):
             for at in range(0, len(chunk), _SLICE):
                 for event in parser.feed(chunk[at : at + _SLICE]):
                     yield event
@@ -483,7 +494,7 @@ class StreamableLink(_HttpLink):
             trouble = Trouble("encoding", "The answer is compressed, though Parley asked for it not to be.", "")
             await self._failed(about, exchange, trouble)
         elif media == "application/json" and (answer.status != 202 or answer.header("content-length") != "0"):
-            body = await _body(answer, self._limits.message_bytes)
+            body = await _body(self._gently(answer), self._limits.message_bytes)
             await self._tell(Frame(body, about.rpc_id, exchange))
             await self._unanswered(about, exchange, Trouble("no-reply", "The answer does not contain the reply.", ""))
         elif media == "text/event-stream":

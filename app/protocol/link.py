@@ -164,3 +164,7 @@ class LinkHost(Protocol):
     def stream_changed(self, words: str) -> None:
         """What became of the stream on which a server speaks unasked."""
         ...
+
+    def others_wait(self) -> bool:
+        """Whether another session waits for an answer right now."""
+        ...

@@ -51,9 +51,9 @@ _FATES = 2_000
 _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
 _AT_ONCE = 4
 """Frames taken before others get their turn: one chunk can hold tens of thousands."""
-_CROWD = 8
+_CROWD = 4
 """So many notifications are taken before a flood rests, when somebody else waits for an answer."""
-_REST_SECONDS = 0.002
+_REST_SECONDS = 0.003
 _PATIENCE_SECONDS = 1.0
 """How long reading waits for a server that asks more than it reads our answers."""
 
