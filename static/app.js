@@ -71,8 +71,9 @@
   document.addEventListener('htmx:sse:after:message', () => { earlier = swapped; swapped = performance.now(); });
   document.addEventListener('htmx:sse:before:message', (event) => {
     lastId = event.detail.message.id || lastId;
-    // Two in a row are no burst: a call and its result.
-    if (performance.now() - earlier > 40) return;
+    // Two in a row are no burst, when the second is small: a call and its result.
+    const small = event.detail.message.data.length < 16384;
+    if (performance.now() - (small ? earlier : swapped) > 40) return;
     event.detail.waitUntil(new Promise((done) => {
       const late = setTimeout(done, 100);
       requestAnimationFrame(() => { clearTimeout(late); setTimeout(done); });

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 from sse_starlette.sse import EventSourceResponse, SendTimeoutError
 from starlette.requests import Request
 from starlette.responses import Response
@@ -592,6 +593,8 @@ class Content:
 
 _URGENT: Final = frozenset({"call.settled", "ask.added", "ask.settled", "ask.withdrawn"})
 """What somebody is waiting for: it does not wait for the end of a window."""
+_TURNS: Final = 6
+"""Turns of the loop that a first patch waits for what follows from the same message: its ask, its settled call."""
 _LOOKS: Final = 8
 """How often a window looks whether something urgent came; in a burst it then waits for its end."""
 
@@ -613,6 +616,8 @@ class PatchContent(Content):
     async def more(self) -> None:
         if not self._busy:
             await self._tab.session.events.wait(self._tab.mark)
+            for _ in range(_TURNS):
+                await anyio.lowlevel.checkpoint()
             return
         began = anyio.current_time()
         with anyio.move_on_after(self._window):

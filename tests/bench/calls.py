@@ -99,7 +99,7 @@ async def _connection(url: str | None) -> AsyncIterator[Echo]:
     target = DemoTarget() if url is None else HttpTarget(transport="http", url=url)
     async with SessionRegistry(local()) as registry:
         session = registry.open(ME)
-        session.connect(target, Options(), by=ME)
+        session.connect(target, Options(era="legacy"), by=ME)
         await session.wait_connection(WAIT)
         await session.refresh_tools()
 

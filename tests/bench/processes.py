@@ -106,8 +106,8 @@ class Script:
         return json.loads(await self.send("POST", path, body))
 
     async def session(self, target: Mapping[str, Any]) -> str:
-        """Open a session, connect it, wait until its tools are listed; its path."""
-        path: str = (await self.post("/s", {"target": target}))["url"]
+        """Open a session, connect it in the era of the raw client, wait until its tools are listed; its path."""
+        path: str = (await self.post("/s", {"target": target, "options": {"era": "legacy"}}))["url"]
         opened = await self.get(f"{path}?wait={WAIT}")
         if opened["connection"]["state"] != "ready":
             raise Failed(f"the session did not connect: {opened['connection']['error']}")
