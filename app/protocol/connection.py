@@ -182,6 +182,8 @@ class Connection:
         self.options = options
         self._known_legacy = known_legacy
         """This target was found to be of the older era a short while ago."""
+        self._ended_by_probe = False
+        """The server ended before it said anything: some end on whatever comes before `initialize`."""
         self._transport = target.transport
         self._envelope: Envelope | None = None
         self._tool_headers: dict[str, ParamHeaders] = {}
@@ -206,6 +208,10 @@ class Connection:
             older = await self._attempt(self._target.model_copy(update={"transport": "sse"}))
             if self._version is not None:
                 return older
+        if self._version is None and self._ended_by_probe:
+            self._host.step("It ended when it was probed, so it is started again and spoken to in the older era.")
+            self._known_legacy = True
+            return await self._attempt(self._target)
         return trouble
 
     async def _attempt(self, target: AnyTarget) -> Trouble:
@@ -315,7 +321,9 @@ class Connection:
                 self._host.step(fault.message, side="them")
                 return verdict_on_trouble(fault.trouble)
             except LinkError as fault:
-                return await self._why(fault)
+                trouble = await self._why(fault)
+                self._ended_by_probe = self.options.era == "auto" and self._transport == "stdio"
+                return trouble
         if reply is None:
             return FallBack(f"no answer within {seconds:g} s")
         if reply.is_error:

@@ -89,6 +89,16 @@ async def test_auto_reaches_the_era_of_real_servers_over_http(session: Session, 
 
 
 @pytest.mark.requirement("R6-10")
+async def test_a_server_that_ends_on_the_probe_is_started_again_in_the_older_era(session: Session) -> None:
+    target = raw_target(fatal=["server/discover"])
+    assert await detected(session, target) == ("legacy", "2025-11-25")
+    assert "It ended when it was probed, so it is started again and spoken to in the older era." in steps(session)
+    await session.disconnect()
+    await connected(session, target, era="auto")
+    assert not probed(session), "it is not killed a second time"
+
+
+@pytest.mark.requirement("R6-10")
 class TestSilent:
     @pytest.fixture
     def limits(self) -> Limits:

@@ -229,6 +229,8 @@ def plain(peer):
     while (line := peer.read()) is not None:
         message = json.loads(line)
         method = message.get("method")
+        if method in peer.settings.get("fatal", []):
+            sys.exit(f"did not expect {method}")
         if method in METHODS and method not in peer.settings.get("silent", []):
             METHODS[method](peer, message)
         elif method is not None and "id" in message and method not in peer.settings.get("silent", []):
