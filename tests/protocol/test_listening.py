@@ -99,7 +99,7 @@ async def test_what_does_not_belong_on_a_subscription_is_flagged(session: Sessio
     peer = modern_stdio(tmp_path / "record", listen={"early": [TOOLS], "then": then})
     await reach(session, peer, log_level="info")
     one = session.listening.open({"toolsListChanged": True})
-    await until(session, lambda: len(findings(session)) >= 7)
+    await until(session, lambda: sum(each.id.startswith("R6") for each in findings(session)) >= 6)
     said = [(each.id, each.text) for each in findings(session)]
     assert [rule for rule, _ in said if rule.startswith("R6")] == ["R6-42", "R6-41", "R6-45", "R6-45", "R6-42", "R6-42"]
     assert "before the subscription was acknowledged" in said[0][1] and one.state == "open"
