@@ -93,6 +93,7 @@ def answer(page: Page, name: str) -> None:
         card.get_by_role("button", name="Decline", exact=True).click()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_everything_it_offers_works_from_the_page(page: Page, base: str, parley: Parley, watch: Watch):
     path = base.removeprefix(parley.origin)

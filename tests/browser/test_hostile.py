@@ -53,6 +53,7 @@ def test_hostile_text_is_inert_on_every_page(page: Page, hostile: str, parley: P
 
 
 @pytest.mark.requirement("S29", "S30")
+@pytest.mark.slow
 def test_hostile_results_arrive_live_and_stay_text(page: Page, hostile: str, parley: Parley, watch: Watch):
     watch.allow("422")
     base = hostile.removeprefix(parley.origin)
