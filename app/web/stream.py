@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
@@ -605,7 +606,7 @@ class PatchContent(Content):
     def __init__(self, tab: Tab, limits: Limits) -> None:
         self._tab, self._window = tab, limits.stream_window_seconds
         self._busy = False
-        self._hurried = -1.0
+        self._hurried = -math.inf
 
     async def now(self) -> AsyncIterator[bytes]:
         patch = self._tab.patch()
