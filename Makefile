@@ -35,7 +35,7 @@ run: $(VENV)/.runtime
 
 # Two runs, because Playwright holds an event loop in its process, and other tests start one of their own.
 test: setup check
-	$(PY) -m pytest -n 2 --dist worksteal --ignore=tests/browser $(PYTEST_ARGS)
+	$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/browser $(PYTEST_ARGS)
 	$(PY) -m pytest -n 2 --dist worksteal tests/browser $(PYTEST_ARGS)
 
 long-task: setup

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from app import __version__
-from tests.bench import asks, calls, growth, lists, memory, page, results, start
+from tests.bench import asks, calls, eras, growth, lists, memory, page, results, start
 from tests.bench.table import Part, Say, render
 
 SECTIONS: dict[str, Callable[[Say], Part]] = {
     "start": start.measure,
     "calls": calls.measure,
+    "eras": eras.measure,
     "page": page.measure,
     "asks": asks.measure,
     "results": results.measure,

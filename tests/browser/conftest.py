@@ -1,6 +1,8 @@
 """A real Parley, a real Chromium, and pages that fail their test on any console error, page error or CSP report."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -128,14 +130,40 @@ def page(context: BrowserContext, parley: Parley) -> Page:
     return opened
 
 
+@pytest.fixture(scope="session")
+def demo_url() -> Iterator[str]:
+    """The demo server over HTTP, which is there at once for every test; visitors do not see each other."""
+    argv = [sys.executable, "-m", "app.demo.server", "--http", "--port", "0"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.kill()
+
+
 @pytest.fixture
-def demo(page: Page) -> Callable[[], str]:
-    """Connects to the demo server from the first page; gives the address of the session."""
+def demo(page: Page, parley: Parley, demo_url: str) -> Callable[[], str]:
+    """Opens a session with that demo server on the first page; gives its address."""
+
+    def connect() -> str:
+        target = {"transport": "http", "url": demo_url}
+        page.goto(parley.origin + parley.script("POST", "/s", target=target, options={"era": "legacy"})["url"])
+        return _ready(page)
+
+    return connect
+
+
+@pytest.fixture
+def own_demo(page: Page) -> Callable[[], str]:
+    """Starts a demo server as a person does, by the button of the home page; gives the address of the session."""
 
     def connect() -> str:
         page.get_by_role("button", name="Start the demo server").click()
-        expect(page.locator("#where .lamp")).to_have_attribute("data-s", "ready")
-        expect(page.locator("#n-tools")).to_have_text(re.compile(r"\d"))
-        return page.url
+        return _ready(page)
 
     return connect
+
+
+def _ready(page: Page) -> str:
+    expect(page.locator("#where .lamp")).to_have_attribute("data-s", "ready")
+    expect(page.locator("#n-tools")).to_have_text(re.compile(r"\d"))
+    return page.url

@@ -34,10 +34,10 @@ def connect_to(page: Page, *argv: str) -> None:
     page.get_by_role("button", name="Start it").click()
 
 
-def test_one_click_connects_to_the_demo_and_the_page_needs_no_reload(page: Page, demo: Callable[[], str]):
+def test_one_click_connects_to_the_demo_and_the_page_needs_no_reload(page: Page, own_demo: Callable[[], str]):
     loads: list[str] = []
     page.on("framenavigated", lambda frame: loads.append(frame.url))
-    demo()
+    own_demo()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nordwind Travel Desk")
     expect(page.get_by_text("How the connection came about")).to_be_visible()
     expect(page.locator("#log > li").first).to_contain_text("initialize")
@@ -85,7 +85,8 @@ def test_two_tabs_agree_and_a_reload_shows_the_same(page: Page, context: Browser
     other = context.new_page()
     other.goto(f"{base}/tools/slow_count")
     expect(other.locator("#pill")).to_have_attribute("data-state", "live")
-    call(page, '{"steps": 40, "delay": 0.05}')
+    page.bring_to_front()
+    call(page, '{"steps": 60, "delay": 0.05}')
     for tab in (page, other):
         expect(tab.locator("#calls > article .st")).to_have_text("Running")
     third = context.new_page()
@@ -93,13 +94,14 @@ def test_two_tabs_agree_and_a_reload_shows_the_same(page: Page, context: Browser
     expect(third.locator("#calls > article .st")).to_have_text("Running")
     for tab in (page, other, third):
         expect(tab.locator("#calls > article .st")).to_have_text("Done")
-    expect(other.locator("#log-count")).to_have_text(page.locator("#log-count").inner_text())
+    for tab in (other, third):
+        expect(tab.locator("#log-count")).to_have_text(page.locator("#log-count").inner_text())
     assert rows(page) == rows(other) == rows(third)
     assert len(rows(page)) == len(set(rows(page)))
     before = rows(page)
     page.reload()
     assert rows(page) == before
-    expect(page.locator("#calls > article pre.text")).to_have_text("Counted 40 waves.")
+    expect(page.locator("#calls > article pre.text")).to_have_text("Counted 60 waves.")
 
 
 def test_a_message_opens_beside_the_rows_with_its_pair(page: Page, demo: Callable[[], str]):
@@ -157,11 +159,11 @@ def test_connecting_can_be_cancelled(page: Page):
     expect(page.locator("#where")).to_contain_text("disconnected")
 
 
-def test_a_crash_is_seen_said_and_offered_a_reconnect(page: Page, demo: Callable[[], str], parley: Parley):
+def test_a_crash_is_seen_said_and_offered_a_reconnect(page: Page, own_demo: Callable[[], str], parley: Parley):
     import os
     import signal
 
-    base = demo()
+    base = own_demo()
     page.goto(f"{base}/tools/echo")
     pid = parley.script("GET", page.url.removeprefix(parley.origin).split("/tools")[0])["connection"]["pid"]
     os.kill(pid, signal.SIGKILL)
@@ -206,6 +208,7 @@ def test_a_closed_session_says_so_in_its_other_tab(page: Page, context: BrowserC
     other = context.new_page()
     other.goto(base)
     expect(other.locator("#pill")).to_have_attribute("data-state", "live")
+    page.bring_to_front()
     page.get_by_role("button", name="Close the session").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Connect to a server")
     expect(other.locator("#pill")).to_have_text("this session is closed")
