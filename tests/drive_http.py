@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import anyio
 
-from app.core.model import Exchange, HttpTarget
+from app.core.model import Exchange, HttpTarget, StdioTarget
 from app.sessions import Session
 from tests import peers
 from tests.drive import SERVERS
@@ -149,6 +149,17 @@ def everything_web(mode: Literal["http", "sse"]) -> Iterator[Peer]:
         process.kill()
         process.wait()
         process.stderr.close()
+
+
+@contextmanager
+def everything_by(transport: str) -> Iterator[StdioTarget | HttpTarget]:
+    """The same by stdio, http or sse, as a target; ended with the block."""
+    if transport == "stdio":
+        argv = peers.everything_stdio()
+        yield StdioTarget(command=argv[0], args=tuple(argv[1:]), env={"TERM": "dumb", **peers.node_env()})
+        return
+    with everything_web("http" if transport == "http" else "sse") as peer:
+        yield peer.target() if transport == "http" else peer.older()
 
 
 def http(status: str, headers: dict[str, str] | None = None, body: bytes = b"", *, length: int | None = None) -> str:

@@ -88,6 +88,8 @@ class Session:
         self.info = ConnectionInfo()
         self.calling = Calling(self)
         """What the people here ask of the server."""
+        self.start_call, self.cancel_call = self.calling.start, self.calling.cancel
+        self.call_waits, self.result = self.calling.waits, self.calling.result
         self.client_tasks = ClientTasks(self)
         """Which of that runs on the server as a task."""
         self.rounds = Rounds(self)
@@ -399,46 +401,6 @@ class Session:
     def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
         """A store for the receiver tasks of this connection."""
         return self.asking.store(notify)
-
-    # ---- calls
-
-    def start_call(
-        self,
-        method: str,
-        params: dict[str, Any] | None,
-        *,
-        timeout_ms: int | None = None,
-        notification: bool = False,
-        quiet: bool = False,
-        as_task: bool = False,
-        ttl: int | None = None,
-        force: bool = False,
-        by: Identity,
-    ) -> Call:
-        """Begin a call and return it at once. Gone when there is no connection."""
-        return self.calling.start(
-            method,
-            params,
-            timeout_ms=timeout_ms,
-            notification=notification,
-            quiet=quiet,
-            as_task=as_task,
-            ttl=ttl,
-            force=force,
-            by=by,
-        )
-
-    def cancel_call(self, cid: str, reason: str = "cancelled by the person") -> Call:
-        """Stop waiting for a call, and tell the server so. KeyError when unknown, Gone when settled."""
-        return self.calling.cancel(cid, reason)
-
-    def call_waits(self, call: Call, waits: bool) -> None:
-        """A call waits for a person, or goes on."""
-        self.calling.waits(call, waits)
-
-    async def result(self, call: Call) -> Any:
-        """The result of a settled call as JSON; None when there is none, or it is no longer kept."""
-        return await self.calling.result(call)
 
     async def refresh_tools(self) -> None:
         """Ask the server for its tools again, and wait for the answer."""

@@ -19,8 +19,9 @@ from app.sessions import Identity, Session, SessionRegistry
 from app.web import bodies, mcpjson, relisting, targets, views
 from app.web.answers import in_json, show
 from app.web.bodies import Body, FormErrors
+from app.web.found import call_of
 from app.web.identity import LOCAL
-from app.web.problems import Denied, invalid, unknown, wants_json
+from app.web.problems import Denied, invalid, wants_json
 
 spawns = logging.getLogger("parley.spawn")
 
@@ -58,7 +59,7 @@ async def open_session(request: Request) -> Response:
 async def close(request: Request) -> Response:
     """End the connection and forget the session."""
     session: Session = request.state.session
-    await _nothing(request)
+    await bodies.nothing(request)
     await request.app.state.registry.close(session)
     if wants_json(request):
         return in_json({"id": session.id, "closed": True})
@@ -136,7 +137,7 @@ async def connect(request: Request) -> Response:
 async def disconnect(request: Request) -> Response:
     """Close the connection, or stop connecting; the session and its history stay."""
     session: Session = request.state.session
-    await _nothing(request)
+    await bodies.nothing(request)
     await session.disconnect()
     if wants_json(request):
         return in_json(views.overview(session).as_json())
@@ -301,25 +302,18 @@ async def start_call(request: Request) -> Response:
 
 async def cancel_call(request: Request) -> Response:
     """Stop a running call; the server is told."""
-    session: Session = request.state.session
-    cid = request.path_params["cid"]
-    await _nothing(request)
-    if cid not in session.calls:
-        raise unknown("There is no such call. The oldest ones are forgotten first.")
-    call = session.cancel_call(cid)
+    await bodies.nothing(request)
+    session, call = call_of(request)
+    session.cancel_call(call.id)
     if wants_json(request):
         return in_json((await views.call(session, call)).as_json())
-    return _done(request, f"/s/{session.id}/calls/{cid}")
+    return _done(request, f"/s/{session.id}/calls/{call.id}")
 
 
 async def retry_call(request: Request) -> Response:
     """Send the same request once more, as a call of its own: what error -32042 asks for after its links (R4-48)."""
-    session: Session = request.state.session
-    cid = request.path_params["cid"]
-    await _nothing(request)
-    before = session.calls.get(cid)
-    if before is None:
-        raise unknown("There is no such call. The oldest ones are forgotten first.")
+    await bodies.nothing(request)
+    session, before = call_of(request)
     if not before.settled:
         raise Gone("This call is still running. Wait for it, or cancel it first.")
     call = session.start_call(before.method, before.params, notification=before.notification, by=request.state.identity)
@@ -353,9 +347,3 @@ def _go(request: Request, url: str) -> Response:
 def _done(request: Request, url: str) -> Response:
     """It is done. A page with a stream hears of it there; one without goes to where it can be seen."""
     return Response(status_code=204) if "hx-request" in request.headers else RedirectResponse(url, 303)
-
-
-async def _nothing(request: Request) -> None:
-    """An action without parameters: any key of a JSON body is one that does not exist."""
-    body = await bodies.read(request)
-    body.read(bodies.Nothing, lambda form: {})

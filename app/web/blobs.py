@@ -23,6 +23,7 @@ from app.sessions import Session
 from app.web import call_views, media
 from app.web import render as show_as
 from app.web.answers import in_json
+from app.web.found import call_of
 from app.web.problems import Denied, invalid, unknown, wants_json
 from app.web.shell import fragment
 
@@ -40,19 +41,11 @@ _PAGE_NODES = 1_000
 _COPIED = 8 * 1024 * 1024
 
 
-def _call(request: Request) -> Call:
-    session: Session = request.state.session
-    found = session.calls.get(request.path_params["cid"])
-    if found is None:
-        raise unknown("There is no such call. The oldest ones are forgotten first.")
-    return found
-
-
 async def _value(request: Request, pointer: str = "") -> Any:
     """The value that `root` and `pointer` name."""
     session: Session = request.state.session
     try:
-        value = await call_views.result_of(session, _call(request), request.query_params.get("root", ""))
+        value = await call_views.result_of(session, call_of(request)[1], request.query_params.get("root", ""))
         return show_as.at_pointer(value, pointer)
     except KeyError:
         raise unknown("There is no such place in the result.") from None
@@ -66,7 +59,7 @@ def _html(text: str) -> Response:
 async def shown(request: Request) -> Response:
     """The result of a call as a part of its card: for the large ones, which no card brings along."""
     session: Session = request.state.session
-    call = _call(request)
+    _, call = call_of(request)
     result = await call_views.result_of(session, call)
     ready = await call_views.show_result(session, call, result, alone=False)
     card = call_views.call_card(session, call, shown=ready)
@@ -97,7 +90,7 @@ async def search(request: Request) -> Response:
     if wants_json(request):
         return in_json({"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
     session: Session = request.state.session
-    shower = call_views.address(session.id, _call(request).id, "branch", root)
+    shower = call_views.address(session.id, call_of(request)[1].id, "branch", root)
     hits = show_as.hits(found, shower) if found else None
     return _html(fragment("parts/_found.html", wanted=wanted, hits=hits, count=len(found)))
 
@@ -105,7 +98,7 @@ async def search(request: Request) -> Response:
 async def result(request: Request) -> Response:
     """The result as a file; with `raw` the reply exactly as it came."""
     session: Session = request.state.session
-    call = _call(request)
+    _, call = call_of(request)
     if call.reply is None:
         raise unknown("This call has no reply, or it is no longer kept.")
     if "raw" in request.query_params:
@@ -124,7 +117,7 @@ async def markdown(request: Request) -> Response:
     """A text of a result, laid out as Markdown and made harmless; 413 with a sentence when that is too much."""
     session: Session = request.state.session
     try:
-        text = await call_views.text_at(session, _call(request), request.query_params.get("root", ""))
+        text = await call_views.text_at(session, call_of(request)[1], request.query_params.get("root", ""))
     except KeyError:
         raise unknown("There is no such text in the result.") from None
     try:

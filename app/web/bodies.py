@@ -333,3 +333,8 @@ def _json_field(text: str, where: str) -> dict[str, Any]:
 def _as_typed(where: str) -> str:
     """A pointer into the JSON body as one into the form: there the command and its arguments are one line."""
     return "/target/command_line" if where.startswith(("/target/command", "/target/args")) else where
+
+
+async def nothing(request: Request) -> None:
+    """The body of an action without parameters: any key of a JSON body is one that does not exist."""
+    (await read(request)).read(Nothing, lambda _: {})

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import Call
-from app.sessions import Session
 from app.web import bodies, views
 from app.web.answers import in_json, show
 from app.web.compare_views import CompareView, compare_json, compare_view
+from app.web.found import call_of
 from app.web.problems import unknown, wants_json
 from app.web.views import Context, Shell
 
@@ -33,7 +32,7 @@ class ComparePage(Context):
 
 async def begin(request: Request) -> Response:
     """Open the other session, and run the call there."""
-    session, call = _call(request)
+    session, call = call_of(request)
     (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
     session.comparing.begin(call, request.state.identity)
     url = f"/s/{session.id}/calls/{call.id}/compare"
@@ -43,17 +42,9 @@ async def begin(request: Request) -> Response:
 
 
 async def comparison(request: Request) -> Response:
-    session, call = _call(request)
+    session, call = call_of(request)
     view = await compare_view(session, call)
     if view is None:
         raise unknown("This call was not compared yet. Its page has a button for that.")
     shell = views.shell(session, "compare", f"{call.subject} in two eras", of=call.id)
     return await show(request, ComparePage(shell, view, await compare_json(session, call)))
-
-
-def _call(request: Request) -> tuple[Session, Call]:
-    session: Session = request.state.session
-    call = session.calls.get(request.path_params["cid"])
-    if call is None:
-        raise unknown("There is no such call. The oldest ones are forgotten first.")
-    return session, call

@@ -17,7 +17,8 @@ from app.sessions import Session
 from app.web import bodies
 from app.web import render as show_as
 from app.web.answers import in_json, show
-from app.web.problems import Denied, invalid, unknown, wants_json
+from app.web.found import call_with
+from app.web.problems import Denied, invalid, wants_json
 from app.web.shell import Context, Shell, shell
 
 _CURSOR: dict[str, Any] = {}
@@ -176,9 +177,7 @@ async def compose(request: Request) -> Response:
     session: Session = request.state.session
     query = request.query_params
     if query.get("from"):
-        call = session.calls.get(query["from"])
-        if call is None:
-            raise unknown("There is no such call. The oldest ones are forgotten first.")
+        call = call_with(session, query["from"])
         params = show_as.pretty(call.params) if call.params is not None else ""
         page = _page(
             session,

@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from app.sessions import Session
 from app.web import log_views, stream, views
 from app.web.answers import show
+from app.web.found import call_of
 from app.web.lists import Window
 from app.web.problems import invalid, unknown, wants_json
 
@@ -51,10 +52,7 @@ async def calls(request: Request) -> Response:
 
 
 async def call(request: Request) -> Response:
-    session: Session = request.state.session
-    found = session.calls.get(request.path_params["cid"])
-    if found is None:
-        raise unknown("There is no such call. The oldest ones are forgotten first.")
+    session, found = call_of(request)
     if seconds := waiting_seconds(request):
         await session.wait_call(found, seconds)
     return await show(request, await views.call(session, found, full="full" in request.query_params))

@@ -8,10 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import Call, StatePlan
+from app.core.model import StatePlan
 from app.sessions import Session
 from app.web import bodies
 from app.web.answers import in_json
+from app.web.found import call_of
 from app.web.problems import unknown, wants_json
 from app.web.round_views import rounds_json
 
@@ -53,17 +54,9 @@ def _rounds_of_form(body: bodies.Body) -> dict[str, Any]:
     return found
 
 
-def _call(request: Request) -> tuple[Session, Call]:
-    session: Session = request.state.session
-    call = session.calls.get(request.path_params["cid"])
-    if call is None:
-        raise unknown("There is no such call. The oldest ones are forgotten first.")
-    return session, call
-
-
 async def change(request: Request) -> Response:
     """Raise the limit of rounds, or say which state the next retry carries."""
-    session, call = _call(request)
+    session, call = call_of(request)
     wanted = (await bodies.read(request)).read(RoundsBody, _rounds_of_form)
     if wanted.state is not None:
         session.rounds.plan_state(call, wanted.state.plan())
@@ -76,7 +69,7 @@ async def change(request: Request) -> Response:
 
 async def resend(request: Request) -> Response:
     """Send the retry of an old round again, as a call of its own."""
-    session, call = _call(request)
+    session, call = call_of(request)
     body = await bodies.read(request)
     wanted = body.read(ResendBody, lambda form: {"round": form.text("round"), "state": _state_of_form(form)})
     again = session.rounds.resend(call, wanted.round, wanted.state.plan(), request.state.identity)

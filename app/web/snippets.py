@@ -22,7 +22,8 @@ from starlette.responses import Response
 from app import __version__
 from app.core.model import AnyTarget, Call, DemoTarget, Gone, HttpTarget, StdioTarget
 from app.sessions import Session
-from app.web.problems import invalid, unknown
+from app.web.found import call_of
+from app.web.problems import invalid
 
 Kind = Literal["json", "curl", "python"]
 _SECRET_PARAMETER = re.compile(
@@ -324,10 +325,7 @@ def made(session: Session, call: Call, kind: Kind) -> str:
 
 async def snippet(request: Request) -> Response:
     """A call as JSON, as a shell script on curl, or as a Python program, by `as`."""
-    session: Session = request.state.session
-    call = session.calls.get(request.path_params["cid"])
-    if call is None:
-        raise unknown("There is no such call. The oldest ones are forgotten first.")
+    session, call = call_of(request)
     kinds: dict[str, Kind] = {"json": "json", "curl": "curl", "python": "python"}
     kind = kinds.get(request.query_params.get("as", "json"))
     if kind is None:

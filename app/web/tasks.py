@@ -5,6 +5,7 @@ An action begins something and answers at once; the stream brings what came of i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.tasks import ClientTask
 from app.sessions import Session
+from app.sessions.client_tasks import ClientTasks
 from app.web import ask_views, bodies, call_views, sequence, task_views
 from app.web.answers import in_json, show
 from app.web.ask_views import TaskCard
@@ -126,32 +128,30 @@ async def task(request: Request) -> Response:
 async def refresh(request: Request) -> Response:
     """Ask the server for the list of its tasks."""
     session: Session = request.state.session
-    await _nothing(request)
+    await bodies.nothing(request)
     session.client_tasks.refresh()
     return _begun(request, f"/s/{session.id}/tasks", {"listing": session.client_tasks.listing.state})
 
 
 async def poll(request: Request) -> Response:
     """Ask the server at once how a task stands."""
-    session: Session = request.state.session
-    found = await _find(request)
-    session.client_tasks.poll_now(found)
-    return _begun(request, _page(session, found), task_views.task_json(found))
+    return await _act(request, ClientTasks.poll_now)
 
 
 async def cancel(request: Request) -> Response:
     """Ask the server to cancel a task."""
-    session: Session = request.state.session
-    found = await _find(request)
-    session.client_tasks.cancel(found)
-    return _begun(request, _page(session, found), task_views.task_json(found))
+    return await _act(request, ClientTasks.cancel)
 
 
 async def stop(request: Request) -> Response:
     """Stop waiting for the result of a task; the task goes on."""
+    return await _act(request, ClientTasks.stop_waiting)
+
+
+async def _act(request: Request, act: Callable[[ClientTasks, ClientTask], object]) -> Response:
     session: Session = request.state.session
     found = await _find(request)
-    session.client_tasks.stop_waiting(found)
+    act(session.client_tasks, found)
     return _begun(request, _page(session, found), task_views.task_json(found))
 
 
@@ -174,7 +174,7 @@ def _page(session: Session, found: ClientTask) -> str:
 
 async def _find(request: Request) -> ClientTask:
     """The task on the server that the address names; a receiver task has none of these actions."""
-    await _nothing(request)
+    await bodies.nothing(request)
     session: Session = request.state.session
     found = session.client_tasks.tasks.get(request.path_params["tid"])
     if found is None:
@@ -187,8 +187,3 @@ def _begun(request: Request, url: str, said: dict[str, Any]) -> Response:
     if wants_json(request):
         return in_json(said, 202)
     return Response(status_code=204) if "hx-request" in request.headers else RedirectResponse(url, 303)
-
-
-async def _nothing(request: Request) -> None:
-    """An action without parameters: any key of a JSON body is one that does not exist."""
-    (await bodies.read(request)).read(bodies.Nothing, lambda _: {})

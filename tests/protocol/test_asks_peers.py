@@ -15,7 +15,7 @@ from app.core.model import Call, HttpTarget, StdioTarget
 from app.sessions import Session
 from tests import peers
 from tests.drive import ME, SERVERS, connected, findings, settled, until
-from tests.drive_http import everything_web, started
+from tests.drive_http import everything_by, started
 
 pytestmark = pytest.mark.peers
 
@@ -37,16 +37,6 @@ def previous(transport: str) -> Iterator[StdioTarget | HttpTarget]:
         yield StdioTarget(command=argv[0], args=tuple(argv[1:]))
         return
     with started([*argv, transport]) as peer:
-        yield peer.target() if transport == "http" else peer.older()
-
-
-@contextmanager
-def everything(transport: str) -> Iterator[StdioTarget | HttpTarget]:
-    if transport == "stdio":
-        argv = peers.everything_stdio()
-        yield StdioTarget(command=argv[0], args=tuple(argv[1:]), env={"TERM": "dumb", **peers.node_env()})
-        return
-    with everything_web("http" if transport == "http" else "sse") as peer:
         yield peer.target() if transport == "http" else peer.older()
 
 
@@ -140,7 +130,7 @@ async def test_plain_requests_of_the_previous_sdk(session: Session, transport: s
 @pytest.mark.requirement("SC-4", "R4-04")
 @TRANSPORT
 async def test_every_tool_of_server_everything_that_asks(session: Session, transport: str):
-    with everything(transport) as target:
+    with everything_by(transport) as target:
         await connected(session, target, poll_interval_ms=50)
         wanted = {
             "trigger-elicitation-request",

@@ -13,7 +13,7 @@ from app.core.model import AnyTarget, DemoTarget, HttpTarget, StdioTarget
 from app.sessions import Session
 from tests import peers
 from tests.drive import ME, ROOT, SERVERS, call, call_tool, connected, settled, until
-from tests.drive_http import everything_web, started
+from tests.drive_http import everything_by, started
 from tests.drive_tasks import begin, task_of, text_of
 
 pytestmark = pytest.mark.peers
@@ -30,16 +30,6 @@ def previous(transport: str) -> Iterator[StdioTarget | HttpTarget]:
         return
     with started([*argv, transport]) as peer:
         yield peer.target("/mcp/") if transport == "http" else peer.older()
-
-
-@contextmanager
-def everything(transport: str) -> Iterator[StdioTarget | HttpTarget]:
-    if transport == "stdio":
-        argv = peers.everything_stdio()
-        yield StdioTarget(command=argv[0], args=tuple(argv[1:]), env={"TERM": "dumb", **peers.node_env()})
-        return
-    with everything_web("http" if transport == "http" else "sse") as peer:
-        yield peer.target() if transport == "http" else peer.older()
 
 
 @contextmanager
@@ -113,7 +103,7 @@ async def test_tools_of_the_previous_sdk_run_as_tasks(session: Session, transpor
 @pytest.mark.requirement("R2-04", "R2-20", "R2-22", "R2-30", "R2-11")
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_the_research_of_server_everything_asks_in_the_middle(session: Session, transport: str):
-    with everything(transport) as target:
+    with everything_by(transport) as target:
         await connected(session, target)
         await until(session, lambda: session.client_tasks.support("simulate-research-query").said == "required")
         started = begin(session, "simulate-research-query", topic="python", ambiguous=True)
