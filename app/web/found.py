@@ -8,6 +8,9 @@ from app.core.model import Call
 from app.sessions import Session
 from app.web.problems import unknown
 
+LOOK_SECONDS = 2.0
+"""How long a page waits for a list that is still being read, or that nobody has looked at yet."""
+
 
 def call_of(request: Request) -> tuple[Session, Call]:
     """The session and the call that the address of this request names."""

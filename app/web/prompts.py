@@ -15,10 +15,10 @@ from app.web import bodies, call_views, relisting
 from app.web import render as show_as
 from app.web.answers import in_json, show
 from app.web.completing import FieldView
+from app.web.found import LOOK_SECONDS
 from app.web.lists import Entry, ListView, Window, icon_text, list_json, list_view
 from app.web.problems import invalid, unknown, wants_json
 from app.web.render import Html
-from app.web.resources import LOOK_SECONDS
 from app.web.shell import Context, Shell, find_tool, key_at, keys_of, shell, text_of
 
 _ARGUMENTS = 200

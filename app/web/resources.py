@@ -21,13 +21,12 @@ from app.web import bodies, call_views, relisting
 from app.web import render as show_as
 from app.web.answers import in_json, show
 from app.web.completing import FieldView
+from app.web.found import LOOK_SECONDS
 from app.web.lists import Entry, ListView, Window, annotation_text, icon_text, list_json, list_view
 from app.web.problems import invalid, unknown, wants_json
 from app.web.render import Html
 from app.web.shell import Context, Shell, find_tool, fragment, key_at, keys_of, shell, text_of
 
-LOOK_SECONDS = 2.0
-"""How long a page waits for a list that nobody has looked at yet; later the stream brings it."""
 READS = 5
 _LONGEST = 8_000
 

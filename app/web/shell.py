@@ -340,11 +340,11 @@ def counts(session: Session) -> dict[str, str]:
     listed = [call for call in session.calls.values() if not call.quiet]
     running = sum(not call.settled for call in listed)
     return {
-        "n-tools": "" if session.tools.state == "none" else show.number(len(session.tools.items)),
+        "n-tools": _many(session, "tools"),
         "n-resources": _many(session, "resources"),
         "n-prompts": _many(session, "prompts"),
         "n-logging": show.number(session.server_log.count) if session.server_log.count else "",
-        "n-calls": (f"{running} running, " if running else "") + show.number(len(listed)) if listed else "",
+        "n-calls": (f"{running} running of " if running else "") + show.number(len(listed)) if listed else "",
         "n-tasks": show.number(tasks) if (tasks := len(session.asking.tasks) + len(session.client_tasks.tasks)) else "",
         "inbox-sum": ask_views.summary(session),
         "inbox-refused": ask_views.refused_words(session),
@@ -357,7 +357,7 @@ def counts(session: Session) -> dict[str, str]:
     }
 
 
-def _many(session: Session, name: Literal["resources", "prompts"]) -> str:
+def _many(session: Session, name: Literal["tools", "resources", "prompts"]) -> str:
     """How many of a list are known; "" until somebody has looked."""
     listing = session.listings[name]
     return "" if listing.at is None else show.number(len(listing.items)) + ("+" if listing.next_cursor else "")
@@ -406,6 +406,11 @@ class Shell:
     def inbox(self) -> InboxView:
         """The inbox column, likewise."""
         return ask_views.inbox_view(self.session)
+
+    @property
+    def parade(self) -> str:
+        """Where the demo server is told to ask everything; "" for any other server."""
+        return f"{self.base}/tools/parade" if isinstance(self.session.target, DemoTarget) else ""
 
 
 def wheretext_of(session: Session) -> tuple[str, str, str]:

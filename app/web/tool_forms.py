@@ -26,6 +26,7 @@ from app.sessions import Session
 from app.web import bodies, call_views, views
 from app.web import render as show_as
 from app.web.answers import in_json, show
+from app.web.found import LOOK_SECONDS
 from app.web.problems import Fields, invalid, unknown, wants_json
 from app.web.shell import Argument, Context, arguments_of, find_tool, text_of, tool_keys
 
@@ -291,10 +292,14 @@ def _no_tool() -> Exception:
     return unknown("The server has no tool of that name. The list may have changed since.")
 
 
-def _find(request: Request) -> Found:
+async def _find(request: Request) -> Found:
     session: Session = request.state.session
-    items = session.tools.items
-    index = find_tool(items, request.path_params["name"])
+    items, name = session.tools.items, request.path_params["name"]
+    index = find_tool(items, name)
+    if index is None:
+        # It may be on its way, while the list is still being read.
+        items = (await session.listings.known("tools", LOOK_SECONDS)).items
+        index = find_tool(items, name)
     if index is None:
         raise _no_tool()
     item = items[index] if isinstance(items[index], dict) else {}
@@ -313,7 +318,7 @@ async def _submitted(request: Request) -> tuple[Entries, bool]:
 
 async def tool(request: Request) -> Response:
     """The page of a tool, its form filled as in its newest call, or as in the call `from`; `as=json` in the box."""
-    found = _find(request)
+    found = await _find(request)
     if wants_json(request):
         return await show(request, _page(found, await _part(found, Drawn("json"))))
     wanted = request.query_params.get("from")
@@ -337,7 +342,7 @@ def _in_json(schema: Any, drawn: Drawn) -> Drawn:
 
 async def form(request: Request) -> Response:
     """Draw the form anew: one of its buttons, another alternative, the other mode, or earlier arguments."""
-    found = _find(request)
+    found = await _find(request)
     entries, much = await _submitted(request)
     heavy = found.heavy or much
     fill = entries.first("_fill")
@@ -366,7 +371,7 @@ async def form(request: Request) -> Response:
 
 async def check(request: Request) -> Response:
     """What is wrong with the JSON as it stands now, with its place."""
-    found = _find(request)
+    found = await _find(request)
     entries, much = await _submitted(request)
     entries.set_all("_mode", ["json"])
 
@@ -380,7 +385,7 @@ async def check(request: Request) -> Response:
 
 async def call(request: Request) -> Response:
     """Send it; 422 with sentences beside the fields when it does not fit, unless it is to be sent anyway."""
-    found = _find(request)
+    found = await _find(request)
     if not bodies.is_form(request):
         raise invalid({"": ["Scripts call a tool by POST /s/{sid}/calls."]})
     entries, much = await _submitted(request)

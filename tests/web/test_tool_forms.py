@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+import anyio
 import pytest
 
 from app.core.forms import MISSING, Entries, entries
@@ -207,3 +208,19 @@ async def test_calls_are_sent_remembered_and_forced(client: Visitor, script: Vis
     call = (await client.get(f"{path}/calls", accept="application/json")).json()["calls"][0]
     assert call["params"]["arguments"] == {"message": 7}
     assert any("on purpose" in one["text"] for one in call["findings"])
+
+
+async def test_a_tool_whose_list_is_still_being_read_is_waited_for(client: Visitor, victim: Session):
+    victim.tools.state = "loading"
+    found: list[int] = []
+
+    async def look() -> None:
+        found.append((await client.get(f"/s/{victim.id}/tools/echo")).status)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(look)
+        await anyio.wait_all_tasks_blocked()
+        assert found == [], "a 404 would say that there is no such tool"
+        victim.tools.items, victim.tools.state = [{"name": "echo", "inputSchema": SCHEMA}], "ready"
+        victim.changed("listing.changed", "tools")
+    assert found == [200]
