@@ -87,6 +87,8 @@ class Ask:
     connection: int
     """Which connection of the session asked."""
     deliver: Deliver
+    size: int = 0
+    """Of the message that brought it."""
     expires_at: float | None = None
     call_id: str | None = None
     task_id: str | None = None
@@ -220,7 +222,7 @@ def admit(
 
 
 def _admit_elicitation(params: dict[str, Any], capabilities: dict[str, Any], *, stateless: bool) -> list[Finding]:
-    mode = params.get("mode", "form")
+    mode = "form" if params.get("mode") is None else params["mode"]
     offered = capabilities.get("elicitation") or {}
     modes = set(offered) & {"form", "url"} or {"form"}
     if mode not in ("form", "url"):
@@ -233,7 +235,16 @@ def _admit_elicitation(params: dict[str, Any], capabilities: dict[str, Any], *, 
         return _admit_url(params, stateless=stateless)
     if not isinstance(params.get("requestedSchema"), dict):
         raise RpcRefusal(INVALID_PARAMS, "elicitation/create in form mode needs an object `requestedSchema`")
-    return schema_findings(params["requestedSchema"]) + secret_findings(params)
+    return _nulls(params, "R4-02", "mode") + schema_findings(params["requestedSchema"]) + secret_findings(params)
+
+
+def _nulls(params: dict[str, Any], rule: str, *names: str) -> list[Finding]:
+    """Members that sloppy serialisers write as null, where absent is meant (as with `task`, R1-82)."""
+    return [
+        Finding(rule, "should", f"`{name}` is null; it is given, or absent.", "Taken as absent.")
+        for name in names
+        if name in params and params[name] is None
+    ]
 
 
 def _admit_url(params: dict[str, Any], *, stateless: bool) -> list[Finding]:
@@ -344,20 +355,22 @@ def _primitive(schema: Any) -> bool:
 
 
 def _admit_sampling(params: dict[str, Any], options: Options) -> list[Finding]:
-    if ("tools" in params or "toolChoice" in params) and not options.sampling_tools:
+    given = [name for name in ("tools", "toolChoice") if params.get(name) is not None]
+    if given and not options.sampling_tools:
         raise RpcRefusal(INVALID_PARAMS, "This client did not declare sampling.tools")
     well_formed(params)
+    findings = _nulls(params, "R3-04", "tools", "toolChoice")
     context = params.get("includeContext")
     if context in ("thisServer", "allServers") and not options.sampling_context:
-        return [
+        findings.append(
             Finding(
                 "R3-11",
                 "should",
                 f"It asks for the context of {context}, which this client did not declare.",
                 "The context is not included.",
             )
-        ]
-    return []
+        )
+    return findings
 
 
 def well_formed(params: dict[str, Any]) -> None:
@@ -386,7 +399,7 @@ def _balanced(messages: list[dict[str, Any]]) -> None:
     waiting: set[str] = set()
     for at, message in enumerate(messages):
         kinds = [block["type"] for block in blocks(message)]
-        results = {block.get("toolUseId") for block in blocks(message) if block["type"] == "tool_result"}
+        results = {str(block.get("toolUseId")) for block in blocks(message) if block["type"] == "tool_result"}
         if results and (message["role"] != "user" or any(kind != "tool_result" for kind in kinds)):
             raise RpcRefusal(INVALID_PARAMS, f"messages[{at}]: tool results stand alone in a message of the user")
         if waiting - results:

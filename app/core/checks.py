@@ -16,15 +16,16 @@ from app.core.model import HANDSHAKE_VERSIONS, Direction, Finding
 _STRANGER = "A strict client may drop the connection here."
 
 
-def frame(parsed: Parsed, direction: Direction) -> list[Finding]:
-    """What is wrong with a frame as JSON-RPC 2.0 (R5-01) and as a line of a stdio server (R5-40)."""
+def frame(parsed: Parsed, direction: Direction, *, over_http: bool = False) -> list[Finding]:
+    """What is wrong with a frame as JSON-RPC 2.0 (R5-01), as a line on stdout (R5-40) or as a body or event (R5-41)."""
     if direction == "out":
         return []
     findings = [Finding("R5-01", "must", remark, "Send plain UTF-8 JSON, each key once.") for remark in parsed.remarks]
     if parsed.problem is not None:
-        findings.append(
-            Finding("R5-40", "must", parsed.problem, "A server writes nothing but messages to stdout; print to stderr.")
-        )
+        rule, advice = "R5-40", "A server writes nothing but messages to stdout; print to stderr."
+        if over_http:
+            rule, advice = "R5-41", "The body of an answer, or the data of an event, is one message and nothing else."
+        findings.append(Finding(rule, "must", parsed.problem, advice))
         return findings
     value = parsed.value
     if not isinstance(value, dict):
@@ -100,17 +101,20 @@ def batch(version: str | None) -> Finding:
     )
 
 
-def blank_line() -> Finding:
-    """An empty line on stdout."""
+def blank_line(*, over_http: bool = False) -> Finding:
+    """An empty line on stdout, or nothing where a message is expected."""
+    if over_http:
+        return Finding("R5-41", "must", "The answer is empty.", "A request is answered with a message.")
     return Finding("R5-40", "note", "The server wrote an empty line.", "Harmless here; other clients may stumble.")
 
 
-def oversized(size: int, limit: int) -> Finding:
+def oversized(size: int, limit: int, *, over_http: bool = False) -> Finding:
     """A frame above our limit."""
+    rule, what = ("R5-41", "message") if over_http else ("R5-40", "line")
     return Finding(
-        "R5-40",
+        rule,
         "note",
-        f"This line is longer than {limit / 1048576:g} MiB (at least {size} bytes), so it was not read.",
+        f"This {what} is longer than {limit / 1048576:g} MiB (at least {size} bytes), so it was not read.",
         "Only its beginning is kept. Send large content as a resource, or in pages.",
     )
 

@@ -15,6 +15,9 @@ from app.core.events import EventLog
 from app.core.model import Gone
 
 Ending = Literal["withdrawn", "expired", "lost"]
+_OPEN_BYTES = 64 * 1024 * 1024
+_KEPT_BYTES = 16 * 1024 * 1024
+"""What all open asks, and all settled ones, may be together: a server chooses how large its questions are."""
 
 
 class Inbox:
@@ -45,9 +48,13 @@ class Inbox:
 
     def add(self, ask: Ask) -> None:
         """Put an ask before people; RpcRefusal when too many are open already."""
-        if len(self.open) >= self._limit:
+        waiting = self.open
+        if len(waiting) >= self._limit:
             self.refused += 1
             raise RpcRefusal(INTERNAL_ERROR, f"{self._limit} questions are open already, which is the limit")
+        if sum({each.message_seq: each.size for each in [*waiting, ask]}.values()) > _OPEN_BYTES:
+            self.refused += 1
+            raise RpcRefusal(INTERNAL_ERROR, f"The open questions are {_OPEN_BYTES // 1048576} MiB already")
         self.asks[ask.id] = ask
         self._changed("ask.added", ask)
 
@@ -97,13 +104,13 @@ class Inbox:
         self.asks = {ask.id: ask for ask in self.open}
 
     def _forget(self) -> None:
-        extra = len(self.asks) - len(self.open) - self._kept
-        for ask in list(self.asks.values()):
-            if extra <= 0:
+        done = [ask for ask in self.asks.values() if ask.settled]
+        extra, size = len(done) - self._kept, sum(ask.size for ask in done)
+        for ask in done:
+            if extra <= 0 and size <= _KEPT_BYTES:
                 break
-            if ask.settled:
-                del self.asks[ask.id]
-                extra -= 1
+            del self.asks[ask.id]
+            extra, size = extra - 1, size - ask.size
 
     def _changed(self, kind: Any, ask: Ask) -> None:
         self._events.append(kind, ask.id, self._wall())

@@ -183,6 +183,22 @@ class _Pairs:
         return built
 
 
+def writable(value: Any) -> bool:
+    """Whether every text in it is made of characters: half of a surrogate pair is none, and UTF-8 cannot write it."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            if _LONE.search(node):
+                return False
+        elif isinstance(node, dict):
+            stack += node
+            stack += node.values()
+        elif isinstance(node, list | tuple):
+            stack += node
+    return True
+
+
 def _without_lone_surrogates(value: Any) -> tuple[Any, bool]:
     """The same value without lone surrogates, and whether it had any. Iterative: the peer chooses the depth."""
     found = False

@@ -29,9 +29,16 @@ def kind_of(value: Any) -> MessageKind:
         return "invalid"
     if isinstance(value.get("method"), str):
         return "request" if "id" in value else "notification"
-    if "result" in value:
-        return "response"
-    return "error" if "error" in value else "invalid"
+    if is_error(value):
+        return "error"
+    return "response" if "result" in value else "invalid"
+
+
+def is_error(reply: dict[str, Any]) -> bool:
+    """Whether a reply is an error. With both members it is a result, unless that is null, as JSON-RPC 1.0 wrote it."""
+    if "result" in reply:
+        return reply["result"] is None and reply.get("error") is not None
+    return "error" in reply
 
 
 def rpc_id_of(value: Any) -> RpcId:
@@ -40,10 +47,12 @@ def rpc_id_of(value: Any) -> RpcId:
     return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
 
 
-def _key(direction: Direction, rpc_id: RpcId) -> tuple[str, str, str]:
-    """1 and "1" are two different ids; a long one is kept as its hash."""
+def id_key(rpc_id: Any) -> tuple[str, str]:
+    """1 and "1" are two different ids, 1 and 1.0 are one; a long one is kept as its hash."""
+    if isinstance(rpc_id, float) and rpc_id.is_integer():
+        rpc_id = int(rpc_id)
     text = str(rpc_id)
-    return direction, type(rpc_id).__name__, text if len(text) <= _SHORT else f"{len(text)} {hash(text)}"
+    return type(rpc_id).__name__, text if len(text) <= _SHORT else f"{len(text)} {hash(text)}"
 
 
 def _short(text: str) -> str:
@@ -59,7 +68,7 @@ class MessageLog:
         self._bodies: OrderedDict[int, bytes] = OrderedDict()
         self._body_bytes = 0
         self._findings: dict[int, list[Finding]] = {}
-        self._outstanding: OrderedDict[tuple[str, str, str], tuple[int, float, str | None, bool]] = OrderedDict()
+        self._outstanding: OrderedDict[tuple[str, tuple[str, str]], tuple[int, float, str | None, bool]] = OrderedDict()
         self._replies: dict[int, int] = {}
         self._exchanges: dict[int, Exchange] = {}
         self._bodies_dropped = 0
@@ -98,7 +107,7 @@ class MessageLog:
         answers: int | None = None
         latency: float | None = None
         if kind in ("response", "error") and rpc_id is not None:
-            asked = self._outstanding.pop(_key("out" if direction == "in" else "in", rpc_id), None)
+            asked = self._outstanding.pop(("out" if direction == "in" else "in", id_key(rpc_id)), None)
             if asked is not None:
                 answers, sent, method, quiet = asked[0], asked[1], asked[2], asked[3]
                 latency = (now - sent) * 1000
@@ -118,7 +127,7 @@ class MessageLog:
             quiet=quiet,
         )
         if kind == "request" and rpc_id is not None:
-            self._outstanding[_key(direction, rpc_id)] = (seq, now, method, quiet)
+            self._outstanding[direction, id_key(rpc_id)] = (seq, now, method, quiet)
             if len(self._outstanding) > _OUTSTANDING:
                 self._outstanding.popitem(last=False)
         if answers is not None:
@@ -149,6 +158,10 @@ class MessageLog:
             del self._findings[next(iter(self._findings))]
         self._events.append("finding.raised", str(seq), self._wall())
         return stamped
+
+    def link_opened(self) -> None:
+        """A new link counts its requests from the beginning: what is unanswered of the one before stays so."""
+        self._outstanding.clear()
 
     def exchanged(self, seq: int, exchange: Exchange) -> None:
         """A frame that we sent left with this HTTP exchange."""

@@ -18,6 +18,8 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from app.core.jsontext import writable
+
 type_json = Any
 """Any JSON value, as received."""
 
@@ -67,6 +69,14 @@ class Gone(ParleyError):
 
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*")
+    @classmethod
+    def _of_characters(cls, value: Any) -> Any:
+        """What is no character can stand in no argument, no variable and no file."""
+        if not writable(value):
+            raise ValueError("must not contain half of a surrogate pair, which is no character")
+        return value
 
 
 def _no_nul(value: str) -> str:

@@ -239,7 +239,7 @@ def _milliseconds(value: Any, *, least: int) -> tuple[int | None, bool]:
     """A number of milliseconds, and whether what was said is one; None when nothing was said."""
     if value is None:
         return None, True
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
         return None, False
     return int(min(value, _MOST_MS)), True
 
@@ -305,7 +305,7 @@ class ClientTask:
     answered: bool = False
     """Its result came."""
     payload: dict[str, Any] | None = None
-    """`result` or `error`, where the task itself brings it."""
+    """`result` or `error`, where the task itself brings it, until its call has taken it."""
     payload_seq: int | None = None
     payload_sent: int | None = None
     inputs: dict[str, str] = field(default_factory=dict)

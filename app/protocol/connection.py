@@ -589,8 +589,13 @@ class Connection:
             raise
 
         def sent(trouble: Trouble | None) -> None:
-            if trouble is None and self.options.awaiting_user_status == "input_required":
-                tasks.upsert_receiver_task(task, "input_required", AWAITING)
+            if trouble is not None or task.gone is not None:
+                return
+            task.announced = True
+            awaits = self.options.awaiting_user_status == "input_required"
+            moved = awaits and tasks.upsert_receiver_task(task, "input_required", AWAITING)
+            if task.status != "working" and not moved:
+                self._notify_status(task)  # somebody was quicker than the server
 
         return Answered({"task": task.wire()}, sent)
 
@@ -614,8 +619,8 @@ class Connection:
         return self.tasks
 
     def _notify_status(self, task: ReceiverTask) -> None:
-        """Tell the server that a task of ours moved; nothing depends on it (R1-70)."""
-        if self.options.send_status_notifications and self._rpc is not None:
+        """Tell the server that a task of ours moved, once it has the task; nothing depends on it (R1-70, R1-72)."""
+        if self.options.send_status_notifications and task.announced and self._rpc is not None:
             self._rpc.start_soon(self._rpc.notify, "notifications/tasks/status", task.wire())
 
     # ---- judging

@@ -39,12 +39,21 @@ _RETRY_SECONDS = 1.0
 _RETRY_AT_LEAST = 0.02
 """A server may ask us back at once, and still must not make us spin."""
 _RETRY_AT_MOST = 30.0
+_STEADY_SECONDS = 20.0
+"""A stream that was open so long did not fail, though nothing came."""
 _RESUMES = 5
 _GOODBYE_SECONDS = 2.0
 _LINGER_SECONDS = 10.0
 """How long the POST of a request that nobody waits for any more may go on: late replies are worth seeing, idle sockets
 are not."""
 _ENDED_EARLY = Trouble("cut", "The stream ended before the reply came.", "Look at the server's log, then call again.")
+_NOT_RESUMED = Trouble(
+    "cut",
+    "The stream ended before the reply came, and the server resumes no streams (405).",
+    "It named an event to resume from, and must then serve it. Call again.",
+)
+_NOT_NOW = frozenset({429, 502, 503, 504})
+"""What is said of a moment, often by somebody in front of the server, and not of the stream that was asked for."""
 _BODY_SHOWN = 300
 _SHOWN = 65536
 _BOM = b"\xef\xbb\xbf"
@@ -575,7 +584,7 @@ class StreamableLink(_HttpLink):
             cut = fault
         if await self._is_settled(about.rpc_id):
             return None
-        if last_id is not None and not about.stateless:
+        if last_id and not about.stateless:  # an empty id takes back the one before
             return _Resume(last_id, retry)
         await self._failed(about, exchange, _ENDED_EARLY if cut is None else egress_trouble(cut, self._target.url))
         return None
@@ -604,6 +613,12 @@ class StreamableLink(_HttpLink):
             try:
                 async with self._egress.request("GET", url, headers) as answer:
                     self._answered(exchange, answer)
+                    if answer.status in _NOT_NOW and failures + 1 < _RESUMES:
+                        failures += 1
+                        continue
+                    if answer.status == 405:
+                        await self._failed(about, exchange, _NOT_RESUMED)
+                        return
                     if answer.status != 200 or _media_type(answer) != "text/event-stream":
                         await self._refused(answer, about, exchange)
                         return
@@ -621,10 +636,10 @@ class StreamableLink(_HttpLink):
     async def _listen(self) -> None:
         """The GET stream, on which a server speaks unasked (R5-42): kept up for as long as the connection lives."""
         url, last_id, wait = self._target.url, None, _RETRY_SECONDS  # type: str, str | None, float
-        opened = False
+        opened, retry = False, None  # type: bool, float | None
         while self._trouble is None:
-            heard, retry, words = False, None, "ended"  # type: bool, float | None, str
-            more = () if last_id is None else (("last-event-id", last_id),)
+            began, heard, words = None, False, "ended"  # type: float | None, bool, str
+            more = (("last-event-id", last_id),) if last_id else ()
             headers = self._headers("text/event-stream", *more)
             exchange = self._exchange("GET", url, headers)
             try:
@@ -645,7 +660,7 @@ class StreamableLink(_HttpLink):
                             return
                         words = status_trouble(answer.status, url, answer, body).message
                     else:
-                        opened = True
+                        opened, began = True, anyio.current_time()
                         self._host.stream_changed("open")
                         async for event in self._events(answer):
                             if isinstance(event, Oversized):
@@ -659,7 +674,11 @@ class StreamableLink(_HttpLink):
                                 await self._tell(Frame(event.data, None, exchange))
             except EgressError as fault:
                 words = egress_trouble(fault, url).message
-            wait = retry if retry is not None else (_RETRY_SECONDS if heard else min(wait * 2, _RETRY_AT_MOST))
+            # A stream that somebody in between ends for its silence did not fail, however often that happens.
+            if began is not None and (heard or retry is not None or anyio.current_time() - began >= _STEADY_SECONDS):
+                wait = _RETRY_SECONDS if retry is None else retry
+            else:
+                wait = min(wait * 2, _RETRY_AT_MOST)
             self._host.stream_changed(f"down, trying again in {wait:g} s: {words}")
             await anyio.sleep(wait)
 

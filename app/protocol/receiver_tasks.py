@@ -67,6 +67,8 @@ class ReceiverTask:
     error: RpcRefusal | None = None
     gone: str | None = None
     """Why the record left the wire: `expired` or `lost`."""
+    announced: bool = False
+    """The server has taken the reply that names it, so it may hear how it stands (R1-72)."""
     fetched: bool = False
     visits: list[Visit] = field(default_factory=list)
     """What happened, oldest first; of very many polls the oldest are forgotten."""
@@ -212,7 +214,7 @@ class ReceiverTasks:
             raise RpcRefusal(INVALID_PARAMS, f"The task {task.gone} before it was answered")
         task.fetched = True
         if task.error is not None:
-            raise task.error
+            raise task.error.with_traceback(None)  # one error for every fetch: it must not gather where it was raised
         return with_related_task(task.result or {}, task.task_id)
 
     def cancel_receiver_task(self, task_id: Any, *, seq: int | None = None) -> ReceiverTask:

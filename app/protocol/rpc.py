@@ -10,6 +10,7 @@ Owns the ids of our requests, the order of writing, the tasks that answer the se
 from __future__ import annotations
 
 import itertools
+import logging
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -29,7 +30,7 @@ from mcp.shared.transport_context import TransportContext
 from app.core import checks, modern
 from app.core.asks import RpcRefusal
 from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async
-from app.core.log import rpc_id_of
+from app.core.log import id_key, is_error, rpc_id_of
 from app.core.model import Direction, Exchange, Finding, Gone, Message, RpcId, Trouble
 from app.protocol.link import (
     Barrier,
@@ -45,6 +46,8 @@ from app.protocol.link import (
     RequestLost,
 )
 from app.settings import Limits
+
+logger = logging.getLogger("parley.protocol")
 
 INTERNAL_ERROR = -32603
 _FATES = 2_000
@@ -94,7 +97,7 @@ class Reply:
     @property
     def is_error(self) -> bool:
         """An error reply; a message with both members counts as one only when there is no result."""
-        return "error" in self.value and "result" not in self.value
+        return is_error(self.value)
 
 
 @dataclass(slots=True)
@@ -186,6 +189,8 @@ class Rpc(Dispatcher[TransportContext]):
         self._tokens: dict[tuple[str, str], Pending] = {}
         self._fates: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._answering: dict[tuple[str, str], Incoming] = {}
+        self._serving = 0
+        """How many requests of the server are being answered; more than there are ids when it uses one twice."""
         self._unsent = 0
         self._unread = False
         """We waited for the server to read our answers, and it did not."""
@@ -211,10 +216,11 @@ class Rpc(Dispatcher[TransportContext]):
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": pending.rpc_id, "method": method}
         if params is not None:
             message["params"] = dict(params)
-        token = _key(pending.rpc_id) if opts.on_progress is None else self._progress_token(message, pending.rpc_id)
-        key = _key(pending.rpc_id)
+        key = token = id_key(pending.rpc_id)
         self._pending[key] = pending
-        self._tokens[token] = pending
+        if opts.on_progress is not None:
+            token = self._progress_token(message, pending.rpc_id)
+            self._tokens[token] = pending
         fate = "answered"
 
         def recorded(seq: int) -> None:
@@ -249,7 +255,7 @@ class Rpc(Dispatcher[TransportContext]):
         fields = dict(meta) if isinstance(meta, dict) else {}
         token = fields.setdefault("progressToken", rpc_id)
         message["params"]["_meta"] = fields
-        return _key(token)
+        return id_key(token)
 
     def end_progress(self, rpc_id: RpcId) -> None:
         """What this request began is over: later progress of it is a fault (R2-32)."""
@@ -364,7 +370,7 @@ class Rpc(Dispatcher[TransportContext]):
         kept = frame.prefix[: self._limits.kept_prefix_bytes]
         problem = Parsed(problem=f"Longer than {limit / 1048576:g} MiB; only its beginning is kept.")
         message = self._recorder.frame("in", kept, problem, size=frame.size, exchange=frame.exchange)
-        self._recorder.finding(message.seq, checks.oversized(frame.size, limit))
+        self._recorder.finding(message.seq, checks.oversized(frame.size, limit, over_http=frame.exchange is not None))
         if frame.fatal:
             self.trouble = Trouble(
                 "oversized",
@@ -382,7 +388,7 @@ class Rpc(Dispatcher[TransportContext]):
             case Oversized():
                 self._refuse(item)
             case Failed(rpc_id, trouble):
-                pending = self._pending.get(_key(rpc_id))
+                pending = self._pending.get(id_key(rpc_id))
                 if pending is not None and pending.reply is None:
                     pending.lost = trouble
                     pending.done.set()
@@ -396,7 +402,7 @@ class Rpc(Dispatcher[TransportContext]):
     ) -> None:
         if not raw.strip():
             message = self._recorder.frame("in", raw, Parsed(problem="An empty line."), exchange=exchange)
-            self._recorder.finding(message.seq, checks.blank_line())
+            self._recorder.finding(message.seq, checks.blank_line(over_http=exchange is not None))
             return
         parsed = await parse_async(raw)
         if isinstance(parsed.value, list) and parsed.value:
@@ -416,7 +422,7 @@ class Rpc(Dispatcher[TransportContext]):
         self, raw: bytes, parsed: Parsed, exchange: Exchange | None, intercept: OnNotifyIntercept | None, via: RpcId
     ) -> None:
         message = self._recorder.frame("in", raw, parsed, exchange=exchange)
-        for finding in checks.frame(parsed, "in"):
+        for finding in checks.frame(parsed, "in", over_http=exchange is not None):
             self._recorder.finding(message.seq, finding)
         value = parsed.value
         match message.kind:
@@ -439,12 +445,12 @@ class Rpc(Dispatcher[TransportContext]):
 
     def _settle(self, reply: Reply, value: dict[str, Any], via: RpcId) -> None:
         rpc_id = value.get("id")
-        if self.stateless and via is not None and "error" in value and _key(rpc_id) not in self._pending:
+        if self.stateless and via is not None and "error" in value and id_key(rpc_id) not in self._pending:
             rpc_id = via  # one POST, one request: an error without a usable id can only be the answer to that
-        key = _key(rpc_id)
+        key = id_key(rpc_id)
         pending = self._pending.get(key)
         if pending is None and isinstance(rpc_id, str) and _NUMBER.fullmatch(rpc_id):
-            pending = self._pending.get(_key(int(rpc_id)))
+            pending = self._pending.get(id_key(int(rpc_id)))
             if pending is not None:
                 self._recorder.finding(
                     reply.seq,
@@ -464,16 +470,20 @@ class Rpc(Dispatcher[TransportContext]):
         if method == "notifications/progress":
             self._progress(message, params)
         elif method == "notifications/cancelled":
-            request = self._answering.get(_key(params.get("requestId")))
+            request = self._answering.get(id_key(params.get("requestId")))
             if request is not None:
                 reason = params.get("reason")
                 request.withdrawn, request.reason = True, reason if isinstance(reason, str) else ""
                 request.scope.cancel()
         run_notify_intercept(intercept, method, params)
-        self._notified(method, params, message)
+        try:
+            self._notified(method, params, message)
+        except Exception:
+            # One message that we cannot take must not end the connection: it is in the log, and so is this.
+            logger.exception("a notification failed inside Parley")
 
     def _progress(self, message: Message, params: dict[str, Any]) -> None:
-        key = _key(params.get("progressToken"))
+        key = id_key(params.get("progressToken"))
         pending = self._tokens.get(key)
         if pending is None or pending.on_progress is None:
             fate = self._fates.get(_ended(key)) or self._fates.get(key)
@@ -496,10 +506,10 @@ class Rpc(Dispatcher[TransportContext]):
         if self._group is None or not await self._room():
             self._recorder.finding(message.seq, checks.not_answered())
             return
-        key = _key(value.get("id"))
+        key = id_key(value.get("id"))
         if key in self._answering:
             self._recorder.finding(message.seq, checks.reused_id(value.get("id")))
-        if len(self._answering) >= self._limits.server_requests:
+        if self._serving >= self._limits.server_requests:
             error = {"code": INTERNAL_ERROR, "message": "Too many requests are open; answer or withdraw some first."}
             self._group.start_soon(self._send_reply, {"id": rpc_id_of(value), "error": error})
             return
@@ -507,6 +517,7 @@ class Rpc(Dispatcher[TransportContext]):
         request = Incoming(value["method"], params if isinstance(params, dict) else {}, message, via)
         request.respond = partial(self._respond, request, value.get("id"))
         self._answering[key] = request
+        self._serving += 1
         self._group.start_soon(self._serve_one, request, value.get("id"), key)
 
     async def _room(self) -> bool:
@@ -526,6 +537,7 @@ class Rpc(Dispatcher[TransportContext]):
         told: Callable[[Trouble | None], None] | None = None
         with request.scope:
             try:
+                await anyio.lowlevel.checkpoint_if_cancelled()  # it may have been taken back with its own chunk
                 answer = await self._answer(request)
                 if isinstance(answer, Answered):
                     told = answer.sent
@@ -534,7 +546,12 @@ class Rpc(Dispatcher[TransportContext]):
                     reply = {"id": rpc_id, "result": answer}
             except RpcRefusal as refusal:
                 reply = {"id": rpc_id, "error": refusal.wire()}
+            except Exception:
+                logger.exception("a request of a server failed inside Parley")
+                error = {"code": INTERNAL_ERROR, "message": "Parley could not handle this request"}
+                reply = {"id": rpc_id, "error": error}
             finally:
+                self._serving -= 1
                 if self._answering.get(key) is request:
                     del self._answering[key]
         if reply is not None and not request.withdrawn:
@@ -566,11 +583,6 @@ class Rpc(Dispatcher[TransportContext]):
         self._fates[key] = fate
         if len(self._fates) > _FATES:
             self._fates.popitem(last=False)
-
-
-def _key(rpc_id: Any) -> tuple[str, str]:
-    """1 and "1" are two different ids."""
-    return type(rpc_id).__name__, str(rpc_id)
 
 
 def _ended(token: tuple[str, str]) -> tuple[str, str]:

@@ -111,6 +111,8 @@ class StdioLink:
         self._lines = LineSplitter(limits.message_bytes)
         self._reading = anyio.CancelScope()
         self._chunks = 0
+        self._waits = False
+        """Somebody reads, and nothing is there."""
         self._over = False
         self._stderr_over = anyio.Event()
         self.pid: int | None = process.pid
@@ -122,7 +124,8 @@ class StdioLink:
             task_status.started()
             await self._process.wait()
             seen = -1
-            while seen != self._chunks:
+            # Whoever is still busy with what came before has not looked whether there is more.
+            while seen != self._chunks or not self._waits:
                 seen = self._chunks
                 await anyio.sleep(_AFTER_EXIT_SECONDS)
             self._over = True
@@ -133,11 +136,13 @@ class StdioLink:
         """Lines of stdout, each exactly as written, less its line feed."""
         while not self._over:
             chunk = b""
+            self._waits = True
             with anyio.CancelScope() as self._reading:
                 try:
                     chunk = await self._stdout.receive(_CHUNK)
                 except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
                     self._over = True
+            self._waits = False
             self._chunks += 1
             lines: list[Inbound] = [*self._lines.feed(chunk)] if chunk else []
             if lines:

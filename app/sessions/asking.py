@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from app.sessions.session import Session
 
 _TASKS_KEPT = 1_000
+_ASKS_NOTED = 500
+"""Asks that a call or a task remembers to have caused."""
 
 
 class Asking:
@@ -48,7 +50,7 @@ class Asking:
             await request.respond(_payload(answer, related))
             done.set()
 
-        ask = self._new(request, "request", deliver, related_task=related)
+        ask = self._of(request, "request", deliver, related_task=related)
         self._add(ask)
         try:
             await done.wait()
@@ -64,9 +66,14 @@ class Asking:
         if self._session.options.ask_roots:
             await self.asked(request)
             return None
-        answer = asks.roots_result([root.wire() for root in self._session.roots], AnsweredBy("roots", "from the list"))
-        self.inbox.record(self._new(request, "request", _nowhere), answer)
+        answer = self.from_the_list(self._of(request, "request", nobody))
         return asks.with_related_task(answer.result or {}, asks.related_task_of(request.params))
+
+    def from_the_list(self, ask: Ask) -> Answer:
+        """Answer an ask for roots at once, from the session's list; it is kept, and nobody is asked."""
+        answer = asks.roots_result([root.wire() for root in self._session.roots], AnsweredBy("roots", "from the list"))
+        self.inbox.record(ask, answer)
+        return answer
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
         """Put a task before people; the server polls us for it. RpcRefusal when too many asks are open."""
@@ -76,7 +83,7 @@ class Asking:
             if store is None or not store.settle(task, answer):
                 raise Gone("The task is settled already. Yours was not sent.")
 
-        ask = self._new(request, "receiver-task", deliver, task=task)
+        ask = self._of(request, "receiver-task", deliver, task=task)
         self._add(ask)
         task.ask_id = ask.id
         self.tasks[task.id] = task
@@ -150,7 +157,41 @@ class Asking:
 
     # ---- making asks
 
-    def _new(
+    def new(
+        self,
+        origin: Origin,
+        method: str,
+        params: dict[str, Any],
+        seq: int,
+        *,
+        deliver: Deliver | None = None,
+        call_id: str | None = None,
+        task: ReceiverTask | ClientTask | None = None,
+        related_task: str | None = None,
+        findings: list[Finding],
+    ) -> Ask:
+        """An ask that nobody has seen yet. `task` is what it ends with; a channel that needs the ask is set later."""
+        session = self._session
+        message = session.messages.get(seq)
+        return Ask(
+            id=self.inbox.next_id(),
+            kind=asks.kind_of_ask(method, params),
+            origin=origin,
+            method=method,
+            params=params,
+            asked_at=session.wall(),
+            message_seq=seq,
+            connection=session.info.number,
+            deliver=deliver or nobody,
+            size=0 if message is None else message.size,
+            expires_at=None if task is None else task.expires_at,
+            call_id=call_id,
+            task_id=None if task is None else task.id,
+            related_task=related_task,
+            findings=findings,
+        )
+
+    def _of(
         self,
         request: Incoming,
         origin: Origin,
@@ -159,25 +200,20 @@ class Asking:
         task: ReceiverTask | None = None,
         related_task: str | None = None,
     ) -> Ask:
-        session = self._session
+        """An ask of a request of the server, with the call that caused it."""
+        session, seq = self._session, request.message.seq
         runs = session.client_tasks.of_wire(asks.related_task_of(request.params))
         call = self._cause(request, runs)
-        ends = task or runs
-        return Ask(
-            id=self.inbox.next_id(),
-            kind=asks.kind_of_ask(request.method, request.params),
-            origin=origin,
-            method=request.method,
-            params=request.params,
-            asked_at=session.wall(),
-            message_seq=request.message.seq,
-            connection=session.info.number,
+        return self.new(
+            origin,
+            request.method,
+            request.params,
+            seq,
             deliver=deliver,
-            expires_at=None if ends is None else ends.expires_at,
             call_id=None if call is None else call.id,
-            task_id=None if ends is None else ends.id,
+            task=task or runs,
             related_task=related_task,
-            findings=list(session.messages.findings(request.message.seq)),
+            findings=list(session.messages.findings(seq)),
         )
 
     def _cause(self, request: Incoming, task: ClientTask | None = None) -> Call | None:
@@ -194,17 +230,17 @@ class Asking:
         self.inbox.add(ask)
         task = self._session.client_tasks.tasks.get(ask.task_id or "")
         if task is not None:
-            task.asks.append(ask.id)
+            _note(task.asks, ask.id)
         call = self._session.calls.get(ask.call_id or "")
         if call is not None:
-            call.asks.append(ask.id)
+            _note(call.asks, ask.id)
             self._session.call_waits(call, True)
         limit = self._session.options.unattended_limit_ms
         if limit is not None:
             self._session.start_soon(self._unattended, ask, limit / 1000)
 
     async def _unattended(self, ask: Ask, seconds: float) -> None:
-        await anyio.sleep(seconds)
+        await self._session.until(lambda: ask.settled, seconds, ask.id)
         if ask.state == "open":
             try:
                 await self._send(ask, asks.unattended(ask))
@@ -271,6 +307,12 @@ class Asking:
         self._released(ask)
 
 
+def _note(ids: list[str], aid: str) -> None:
+    """Remember an ask with what it belongs to; those that the inbox has long forgotten need not be."""
+    ids.append(aid)
+    del ids[:-_ASKS_NOTED]
+
+
 def _payload(answer: Answer, related: str | None) -> dict[str, Any]:
     if answer.error is not None:
         return {"error": answer.error.wire()}
@@ -286,5 +328,6 @@ def _code_and_message(said: dict[str, Any]) -> tuple[int, str]:
     return code, message
 
 
-async def _nowhere(answer: Answer) -> None:
-    """The channel of an ask that was answered before anybody saw it."""
+async def nobody(_: Answer) -> None:
+    """The channel of an ask that nobody waits for, or that has none yet."""
+    raise Gone("Nobody waits for this.")

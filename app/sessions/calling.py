@@ -43,6 +43,8 @@ class Calling:
         self._reply_bytes = 0
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._patience: dict[str, Patience] = {}
+        self._judging: set[str] = set()
+        """Calls that have their result, which is still being judged."""
 
     @property
     def running(self) -> list[Call]:
@@ -50,11 +52,16 @@ class Calling:
         return [call for cid in self._scopes if (call := self.calls.get(cid)) is not None and not call.settled]
 
     @property
+    def busy(self) -> bool:
+        """Whether a call runs, and does not wait for a person. Floods ask this of every session, so it is quick."""
+        return bool(self._scopes) and any(call.state == "running" for call in self.running)
+
+    @property
     def wants_logs(self) -> bool:
         """Whether a request of ours that is under way asked for log messages (R6-51)."""
         if self._session.options.log_level is not None:
             return True
-        metas = ((call.params or {}).get("_meta") for call in self.running)
+        metas = [self._session.options.meta, *((call.params or {}).get("_meta") for call in self.running)]
         return any(isinstance(meta, dict) and modern.META_LOG_LEVEL in meta for meta in metas)
 
     def start(
@@ -183,6 +190,8 @@ class Calling:
                     logger.exception("a call of session %s failed inside Parley", self._session.id)
                     self.fail(call, CallError(None, f"Parley could not carry out this call: {fault}", kind="internal"))
         finally:
+            for leg in call.legs:
+                connection.end_progress(leg.rpc_id)
             del self._scopes[call.id]
             self._patience.pop(call.id, None)
 
@@ -230,8 +239,12 @@ class Calling:
             self.fail(call, failed)
             return
         result = reply.value.get("result")
-        findings = await connection.judge(call.method, connection.version, result, len(reply.raw))
-        findings += await self._check_output(call, result, len(reply.raw))
+        self._judging.add(call.id)
+        try:
+            findings = await connection.judge(call.method, connection.version, result, len(reply.raw))
+            findings += await self._check_output(call, result, len(reply.raw))
+        finally:
+            self._judging.discard(call.id)
         findings += self._check_task(call, result)
         for finding in findings:
             call.findings.append(self._session.messages.remark(reply.seq, finding))
@@ -371,6 +384,9 @@ class Calling:
     def connection_ended(self, message: str) -> None:
         """Nothing stays running on a connection that is gone."""
         for call in self.running:
+            if call.id in self._judging:
+                self.settle(call, "done")
+                continue
             self.fail(call, CallError(None, message, kind="connection"))
             if call.rounds:  # it may wait for answers that no longer have anywhere to go
                 self._scopes[call.id].cancel()

@@ -33,6 +33,8 @@ logger = logging.getLogger("parley.sessions")
 
 _EARLY = 200
 """Notifications kept for tasks that we do not know yet."""
+_EARLY_BYTES = 16 * 1024
+"""A larger one is not kept: polling finds out what it said."""
 LONG_MS = 24 * 3_600_000
 """`tasks/result` may block as long as the task takes (R2-21)."""
 EVENTS: dict[str, str] = {
@@ -192,8 +194,6 @@ class ClientTasks:
                 group.cancel_scope.cancel()
         finally:
             self._polling.over(task)
-            if call.legs:
-                connection.end_progress(call.legs[0].rpc_id)
         if replies:
             if task.live:
                 self.watch(task)
@@ -225,6 +225,8 @@ class ClientTasks:
         """The reply of `tasks/result`, however long that takes; None when the wait was stopped or lost."""
         method = task.wire.result
         if method is None:
+            if task.terminal and task.payload is None:  # it ended with its first word, or with a notice without more
+                await self._polling.poll(task, connection)
             return self.inputs.reply_of(task, call)
 
         def sent(rpc_id: RpcId, seq: int) -> None:
@@ -240,6 +242,7 @@ class ClientTasks:
                 if self._waits.get(task.id) is scope:
                     del self._waits[task.id]
             if reply is None:
+                self._polling.lost(task)
                 return None
             task.fetched, task.answered = call.id, True
             task.visit(self._session.wall(), "result", "an error" if reply.is_error else "the result", None, reply.seq)
@@ -421,7 +424,7 @@ class ClientTasks:
         if task is not None:
             task.notified += 1
             self._polling.hear(task, params, message.seq)
-        elif isinstance(task_id, str):
+        elif isinstance(task_id, str) and message.size <= _EARLY_BYTES:
             self._early[task_id] = (params, message.seq)
             while len(self._early) > _EARLY:
                 self._early.popitem(last=False)
@@ -458,6 +461,8 @@ class ClientTasks:
         self.tasks[task.id] = task
         for old in [one for one in self.tasks.values() if not one.followed][: max(0, len(self.tasks) - KEPT)]:
             del self.tasks[old.id]
+            if self.known.get(old.task_id) is old:
+                del self.known[old.task_id]
         return task
 
     def _remark_call(self, call: Call, finding: Finding, seq: int) -> None:

@@ -31,6 +31,7 @@ HEARD = frozenset({*modern.FLAGS.values(), UPDATED, TASK})
 _EVENTS = 200
 _KEPT = 100
 _MOST_OPEN = 20
+_FINDINGS = 50
 _FOR_EVER = 10 * 365 * 86_400.0
 
 
@@ -186,8 +187,9 @@ class Listening:
             if method in HEARD or method == ACKNOWLEDGED:
                 self._session.finding(message.seq, modern.no_subscription(method))
             return False
-        one = next((each for each in self.of.values() if each.rpc_id == number and each.rpc_id is not None), None)
-        if one is None or one.connection != self._session.info.number:
+        present = self._session.info.number  # each connection counts its requests from the beginning
+        one = next((each for each in self.of.values() if (each.connection, each.rpc_id) == (present, number)), None)
+        if one is None:
             self._session.finding(message.seq, modern.unknown_subscription(number))
             return False
         if method == ACKNOWLEDGED:
@@ -239,10 +241,14 @@ class Listening:
         if not self._session.modern:
             return
         before = self._session.info.number - 1
-        for one in [each for each in self.of.values() if each.state == "lost" and each.connection == before]:
-            if not one.by_task:
-                one.words += " Asked for again after the new connection."
-                self.open(one.asked)
+        lost: list[Subscription] = []
+        for one in self.of.values():
+            again = any(one.asked == other.asked for other in lost)  # the same may have been lost more than once
+            if one.state == "lost" and one.connection == before and not one.by_task and not again:
+                lost.append(one)
+        for one in lost[-_MOST_OPEN:]:
+            one.words += " Asked for again after the new connection."
+            self.open(one.asked)
 
     def connection_ended(self, by_person: bool) -> None:
         """Nothing comes any more."""
@@ -250,7 +256,10 @@ class Listening:
             self._end(one, "stopped" if by_person else "lost", "The connection ended.")
 
     def _remark(self, one: Subscription, seq: int, finding: Finding) -> None:
-        one.findings.append(self._session.messages.remark(seq, finding))
+        """Beside the message always, and with the subscription once: a server may do the same wrong a million times."""
+        kept = self._session.messages.remark(seq, finding)
+        if len(one.findings) < _FINDINGS and all((each.id, each.text) != (kept.id, kept.text) for each in one.findings):
+            one.findings.append(kept)
 
     def _changed(self, one: Subscription) -> None:
         self._session.changed("subscription.changed", one.id)

@@ -104,6 +104,7 @@ class Listings:
             if method == f"notifications/{kind.capability}/list_changed" and self._session.info.state == "ready":
                 if not self._session.info.declares(kind.capability, "listChanged"):
                     unannounced = checks.unannounced(method, kind.capability)
+                self._kept.pop(name, None)
                 if self._of[name].state == "loading":
                     self._again.add(name)
                 elif self._of[name].state != "none" or name in _AT_ONCE:

@@ -36,17 +36,24 @@ class Polling:
         self._nudges: dict[str, anyio.Event] = {}
         self._asked: set[str] = set()
         """Tasks that are to be polled at once."""
+        self._lost: set[str] = set()
+        """Tasks whose wait for a result was lost on the way."""
 
     def now(self, task: ClientTask) -> None:
         """Poll a task that is followed at once, whatever the interval."""
         self._asked.add(task.id)
         self.nudge(task)
 
+    def lost(self, task: ClientTask) -> None:
+        """The wait for the result got no reply: it begins again once a poll shows that the task is still there."""
+        self._lost.add(task.id)
+
     def over(self, task: ClientTask) -> None:
         """Nobody follows this task any more."""
         task.followed, task.next_poll = False, None
         self._nudges.pop(task.id, None)
         self._asked.discard(task.id)
+        self._lost.discard(task.id)
 
     async def accompany(
         self, task: ClientTask, connection: Connection, wait: Callable[[], None], done: Callable[[], bool]
@@ -76,6 +83,9 @@ class Polling:
                 continue
             self._asked.discard(task.id)
             failed = 0 if await self.poll(task, connection) else failed + 1
+            if not failed and task.id in self._lost:
+                self._lost.discard(task.id)
+                waited = 0
             last, expires = mono(), task.expires
             if over():
                 break

@@ -130,12 +130,7 @@ class SessionRegistry:
 
     def busy_beside(self, session: Session) -> bool:
         """Whether a call runs in any other session."""
-        return any(
-            call.state == "running"
-            for other in self._sessions.values()
-            if other is not session
-            for call in other.running
-        )
+        return any(other.calling.busy for other in self._sessions.values() if other is not session)
 
     async def close(self, session: Session) -> None:
         """End a session. It cannot be found from the first moment on."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from app.core import asks, jsontext, modern
-from app.core.asks import Answer, AnsweredBy, Ask, RpcRefusal
+from app.core.asks import Answer, Ask, RpcRefusal
 from app.core.model import Call, Finding, Gone, Refused, Round, RpcId, StatePlan
 from app.sessions.identity import Identity
 
@@ -185,18 +185,15 @@ class Rounds:
         for key, (method, params, findings) in admitted.items():
             for finding in findings:
                 self._remark(turn.reply_seq, finding, call)
-            ask = self._new(call, turn, method, params, findings)
-            ask.deliver = partial(self._deliver, turn, opened, key, ask)
-            if method == "roots/list" and not self._session.options.ask_roots:
-                roots = [root.wire() for root in self._session.roots]
-                answer = asks.roots_result(roots, AnsweredBy("roots", "from the list"))
-                self._session.inbox.record(ask, answer)
-                call.asks.append(ask.id)
-                turn.asks[key] = ask.id
-                turn.answers[key] = answer.result
-                continue
-            opened.asked[key] = ask
+            asking, seq = self._session.asking, turn.reply_seq
+            ask = asking.new("input-required", method, params, seq, call_id=call.id, findings=list(findings))
             turn.asks[key] = ask.id
+            if method == "roots/list" and not self._session.options.ask_roots:
+                turn.answers[key] = asking.from_the_list(ask).result
+                call.asks.append(ask.id)
+                continue
+            ask.deliver = partial(self._deliver, turn, opened, key, ask)
+            opened.asked[key] = ask
         try:
             for ask in opened.asked.values():
                 self._session.asking.put(ask)
@@ -224,22 +221,6 @@ class Rounds:
         if "elicitationId" in given:
             findings = [*findings, modern.elicitation_id()]
         return method, given, findings
-
-    def _new(self, call: Call, turn: Round, method: str, params: dict[str, Any], findings: list[Finding]) -> Ask:
-        session = self._session
-        return Ask(
-            id=session.inbox.next_id(),
-            kind=asks.kind_of_ask(method, params),
-            origin="input-required",
-            method=method,
-            params=params,
-            asked_at=session.wall(),
-            message_seq=turn.reply_seq,
-            connection=session.info.number,
-            deliver=_nobody,
-            call_id=call.id,
-            findings=list(findings),
-        )
 
     async def _deliver(self, turn: Round, opened: _Open, key: str, ask: Ask, answer: Answer) -> None:
         """Hold an answer until its round is complete; the last one returns when all of them have left."""
@@ -378,7 +359,3 @@ def _method(request: Any) -> str:
 def _refusal(ask: Ask, answer: Answer) -> str:
     who = "Nobody answered in time" if answer.by.kind == "limit" else f"The {ask.kind} was refused"
     return f"{who}. In {modern.VERSION} there is no way to tell the server, so the call is not sent again."
-
-
-async def _nobody(_: Answer) -> None:
-    raise Gone("Nobody waits for this.")

@@ -345,6 +345,7 @@ class Session:
     def opened(self, transport: str, pid: int | None) -> None:
         """The link is open; the handshake begins."""
         self.info.transport, self.info.pid = transport, pid
+        self.messages.link_opened()
         self.info.deadline_at = self._wall() + self._patience(self.options)
         label = "" if self.target is None else self.target.label
         self.step(f"Started {label}" if pid is not None else f"Dialled {label}")

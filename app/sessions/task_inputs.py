@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from app.core import asks, tasks
-from app.core.asks import Answer, AnsweredBy, Ask, RpcRefusal
+from app.core.asks import Answer, Ask, RpcRefusal
 from app.core.jsontext import dump
 from app.core.model import Call, Finding, Gone, Leg
 from app.core.tasks import ClientTask
@@ -37,7 +37,10 @@ class TaskInputs:
                 member = "result" if task.status == "completed" else "error"
                 if member not in value:
                     self._polling.remark(task, tasks.no_outcome(member), seq)
-                if task.payload is None:
+                # A notice may be that of a task without its outcome; then a poll brings it. Kept only for a call.
+                call = self._session.calls.get(task.call_id or "")
+                wanted = call is not None and not call.settled and not task.answered
+                if wanted and task.payload is None and (member in value or sent is not None):
                     task.payload, task.payload_seq, task.payload_sent = {member: value.get(member)}, seq, sent
             case "input_required":
                 self._ask(task, value.get("inputRequests"), seq)
@@ -59,6 +62,8 @@ class TaskInputs:
                 self._ask_one(task, key, request, seq)
             except RpcRefusal as no:
                 task.inputs[key] = ""
+                if no.code == asks.INTERNAL_ERROR:  # there is no room at the moment: the next poll asks again
+                    del task.inputs[key]
                 text = f"The request `{key[:60]}` of the task cannot be put to anybody: {no.message}."
                 self._polling.remark(task, Finding("R7-20", "must", text, "Nothing was invented, nothing sent."), seq)
 
@@ -78,29 +83,12 @@ class TaskInputs:
             findings = asks.admit(method, params, session.options, connection.offered, stateless=True)
         for finding in findings:
             session.finding(seq, finding)
-        ask = Ask(
-            id=session.inbox.next_id(),
-            kind=asks.kind_of_ask(method, params),
-            origin="task-input",
-            method=method,
-            params=params,
-            asked_at=session.wall(),
-            message_seq=seq,
-            connection=session.info.number,
-            deliver=_nobody,
-            expires_at=task.expires_at,
-            call_id=task.call_id,
-            task_id=task.id,
-            findings=findings,
-        )
+        ask = session.asking.new("task-input", method, params, seq, call_id=task.call_id, task=task, findings=findings)
         ask.deliver = partial(self._deliver, task, key, ask)
         task.inputs[key] = ask.id
-        task.asks.append(ask.id)
         if method == "roots/list" and not session.options.ask_roots:
-            roots = [root.wire() for root in session.roots]
-            answer = asks.roots_result(roots, AnsweredBy("roots", "from the list"))
-            session.inbox.record(ask, answer)
-            session.start_soon(self._send_roots, task, key, ask, answer)
+            task.asks.append(ask.id)
+            session.start_soon(self._send_roots, task, key, ask, session.asking.from_the_list(ask))
             return
         session.asking.put(ask)
         task.visit(session.wall(), "asked", key[:60], seq)
@@ -113,7 +101,7 @@ class TaskInputs:
 
     async def _deliver(self, task: ClientTask, key: str, ask: Ask, answer: Answer) -> None:
         """Send one answer by `tasks/update`; partial sets are allowed, and the acknowledgement is empty (R7-22)."""
-        session, update = self._session, task.wire.update
+        session = self._session
         if answer.error is not None:
             call = session.calls.get(task.call_id or "")
             words = f"The {ask.kind} was refused. There is no way to tell the server, so the call ends here."
@@ -122,6 +110,15 @@ class TaskInputs:
             task.visit(session.wall(), "answered", "refused, and nothing was sent")
             self._polling.nudge(task)
             return
+        try:
+            await self._update(task, key, answer)
+        except Gone:
+            if not task.live:  # no poll will take it back any more
+                session.asking.withdraw(ask, "The task has ended.")
+            raise
+
+    async def _update(self, task: ClientTask, key: str, answer: Answer) -> None:
+        session, update = self._session, task.wire.update
         connection = session.connection
         if connection is None or update is None or not task.live:
             raise Gone("The task is over. Yours was not sent.")
@@ -166,9 +163,5 @@ class TaskInputs:
             return None
         call.legs.append(Leg(None, task.payload_sent, task.payload_seq))
         task.fetched, task.answered = call.id, True
-        value = {"jsonrpc": "2.0", "id": None, **task.payload}
+        value, task.payload = {"jsonrpc": "2.0", "id": None, **task.payload}, None
         return Reply(task.payload_seq, dump(value), value)
-
-
-async def _nobody(_: Answer) -> None:
-    raise Gone("Nobody waits for this.")

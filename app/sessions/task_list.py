@@ -131,7 +131,9 @@ class TaskList:
             return None
         task = self._tasks.known.get(seen.task_id)
         if task is None:
-            lost = (one for one in reversed(self._tasks.tasks.values()) if one.task_id == seen.task_id)
+            # An id may come again, of another server or of one that counts anew; `createdAt` never changes.
+            same = (seen.task_id, seen.created_at)
+            lost = (one for one in reversed(self._tasks.tasks.values()) if (one.task_id, one.created_at) == same)
             task = next(lost, None)
             if task is None:
                 task = self._tasks.new(seen, wire)

@@ -470,7 +470,7 @@ async def test_a_stream_without_ids_that_ends_early_fails_its_own_call_only(sess
 @pytest.mark.parametrize(
     ("again", "words"),
     [
-        ({"status": 405}, "The address takes no POST (405)."),
+        ({"status": 405}, "The stream ended before the reply came, and the server resumes no streams (405)."),
         ({"status": 500}, "The server failed (500). Look at the server's log."),
     ],
 )

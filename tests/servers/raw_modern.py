@@ -18,6 +18,7 @@ closes. The record holds one JSON object per line: `{"in": message, "headers": {
                  messages come after the acknowledgement, `$ID` is the subscription id; "early" are those before it
     honored      the filter that is acknowledged, instead of the one asked for
     task         extension tasks: see `task_step`
+    late         a detailed task: at `tasks/update` it is told that the task is so, and the update is refused
 """
 
 import json
@@ -208,8 +209,13 @@ class Server:
     def on_tasks_update(self, message, params, reply, wire, headers):
         task = self._task(params, reply)
         if task is not None:
+            if "late" in self.settings:
+                ended = {"taskId": params["taskId"], "ttlMs": None, **self.settings["late"]}
+                wire.send({"jsonrpc": "2.0", "method": "notifications/tasks", "params": ended})
+                return reply(error={"code": -32602, "message": "The task has ended"})
             task["answers"].update(params.get("inputResponses") or {})
             reply(result={"resultType": "complete"})
+        return None
 
     def on_tasks_cancel(self, message, params, reply, wire, headers):
         task = self._task(params, reply)

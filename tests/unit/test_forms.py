@@ -463,3 +463,16 @@ def test_ids_are_made_of_letters_digits_and_hex():
         {"type": "object", "properties": {"a b": {"type": "string"}, "a_b": {}, "ü/#": {"type": "string"}}}
     )
     assert [field.slug for field in tree.children] == ["_2f_a_20_b", "_2f_a_5f_b", "_2f__fc__7e_1_7e_x23_2e_"]
+
+
+@pytest.mark.requirement("S38", "R4-10")
+@pytest.mark.parametrize("odd", [None, True, 0, 1.5, 10**400, "x", [], {}, [[]], [{}]])
+@pytest.mark.parametrize(
+    "member", ["format", "default", "enumNames", "title", "maxLength", "maxItems", "items", "oneOf"]
+)
+def test_no_member_of_a_schema_is_so_odd_that_there_is_no_form(member: str, odd: Any):
+    """One form that cannot be drawn would take its whole page with it."""
+    text = {"type": "string", "enum": ["a"]} if member == "enumNames" else {"type": "string"}
+    several = {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}
+    schema = {"type": "object", "properties": {"text": {**text, member: odd}, "several": {**several, member: odd}}}
+    assert len(draw(forms.build(schema))) > 0

@@ -240,6 +240,21 @@ async def test_a_failed_task_answers_the_very_error_of_the_plain_request() -> No
         assert caught.value.wire() == {"code": -31_999, "message": "on purpose"}
 
 
+@pytest.mark.requirement("R1-41")
+@pytest.mark.anyio
+async def test_an_error_fetched_again_and_again_does_not_grow() -> None:
+    """An exception that is raised twice remembers both places, and everything that was known there."""
+    bench = Bench()
+    task = bench.create()
+    bench.tasks.settle(task, failure(-32000, "no", PERSON))
+    places = []
+    for _ in range(50):
+        with pytest.raises(RpcRefusal) as caught:
+            await bench.tasks.get_receiver_task_payload(task.task_id)
+        places.append(len(caught.traceback))
+    assert places == [places[0]] * 50
+
+
 @pytest.mark.requirement("R1-21", "R1-43", "UT-4", "FR-11", "R1-60")
 @pytest.mark.anyio
 async def test_cancel_releases_waiters_and_beats_a_late_answer() -> None:

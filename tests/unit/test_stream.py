@@ -12,7 +12,7 @@ from app.core.events import EventKind
 from app.core.model import Call, Finding
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
-from app.web import stream, views
+from app.web import patches, stream, views
 from tests.drive import ME
 
 PAGES = ("overview", "tools", "tool", "calls", "call", "log", "stderr", "roots", "connect", "")
@@ -35,13 +35,13 @@ def record(session: Session, count: int = 1, data: str = "hello") -> None:
         session.messages.record("in", raw, jsontext.parse(raw))
 
 
-def rows(patch: stream.Patch | None) -> list[int]:
+def rows(patch: patches.Patch | None) -> list[int]:
     assert patch is not None
     return [int(seq) for seq in re.findall(r'<li id="m(\d+)"', patch.html)]
 
 
-def tab(session: Session, limits: Limits, page: str = "log", of: str = "", since: int | None = 0) -> stream.Tab:
-    return stream.Tab(session, page, of, since, limits)
+def tab(session: Session, limits: Limits, page: str = "log", of: str = "", since: int | None = 0) -> patches.Tab:
+    return patches.Tab(session, page, of, since, limits)
 
 
 def test_a_tab_that_knows_everything_hears_nothing(session: Session, limits: Limits):

@@ -158,7 +158,7 @@ def choice(schema: Mapping[str, Any], options: list[Option], spot: Spot, source:
 
 def multi(schema: Mapping[str, Any], options: list[Option], spot: Spot, source: Source) -> Field:
     """Any of several values, as ticks."""
-    value, _ = taken(source, lambda given: True)
+    value, _ = taken(source, lambda given: isinstance(given, list))
     made = common("multi", schema, spot, len(options))
     made.options = options
     if isinstance(source, Submitted):
@@ -255,7 +255,7 @@ def _suited(schema: Mapping[str, Any]) -> Kind:
     if kind == "text" and (
         (isinstance(longest, int) and longest > _LONG)
         or (isinstance(media, str) and media.startswith(("text/", "application/")))
-        or form in _LONG_FORMATS
+        or (isinstance(form, str) and form in _LONG_FORMATS)
     ):
         return "long"
     return kind
