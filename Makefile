@@ -20,7 +20,7 @@ compile = $(UV) pip compile --quiet $(UPGRADE) --universal --python-version 3.11
 .PHONY: help run test long-task check format bench screenshots setup chromium lock clean
 
 help:
-	@echo "make run          start Parley with the demo one click away"
+	@echo "make run          start Parley with the demo one click away (ARGS=... goes to its command line)"
 	@echo "make test         set up everything, check, and run all tests (PYTEST_ARGS=... adds to pytest)"
 	@echo "make long-task    the browser test of a task that takes 30 seconds"
 	@echo "make check        style, types, layers and templates; seconds"
@@ -118,5 +118,5 @@ lock: $(VENV)/.dev
 	$(PY) -m tests.peers npm install --package-lock-only --no-progress --loglevel=error
 
 clean:
-	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(NODE)/node_modules dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(NODE)/node_modules dist build .screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -20,10 +21,13 @@ from app import __version__
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from app.core.model import DemoTarget, HttpTarget, StdioTarget
     from app.settings import Settings
 
 _USAGE, _FAILED = 2, 1
+_PROGRAM = "to start a program write: parley -- COMMAND, like: parley -- python server.py"
 
 
 class _Stop(Exception):
@@ -36,23 +40,51 @@ class _Stop(Exception):
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise _Stop(f"{message}; see parley --help")
+        kind, _, words = message.partition(": ")
+        if kind == "unrecognized arguments" and not words.startswith("-"):
+            raise _Stop(f"there is no place for {_shown(words)}; {_PROGRAM}")
+        raise _Stop(f"{message[:200]}; see parley --help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run Parley; the exit code."""
-    # A tenth of the start is the collector looking at imports that stay, and pydantic looking for plug-ins.
+    # A tenth of the start is the collector looking at imports that stay.
     gc.disable()
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Until the server listens for signals, Ctrl-C just ends the process: there is nothing to put away, and no traceback
+    # that a person could use.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         arguments, command = _arguments(sys.argv[1:] if argv is None else argv)
         settings = _settings(arguments)
         target = _target(arguments.target, command)
         _serve(settings, target)
     except _Stop as stop:
-        print(f"parley: {stop}", file=sys.stderr)
+        _complain(str(stop))
         return stop.code
     return 0
+
+
+def _complain(sentence: str) -> None:
+    """One line on standard error, without anything that a terminal would obey."""
+    line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in sentence)
+    print(f"parley: {line}", file=sys.stderr)
+
+
+def _say(line: str) -> bool:
+    """One line on standard output. Parley goes on without it, as in `parley | head -1`; False says it was not shown."""
+    try:
+        print(line, flush=True)
+    except OSError:
+        # What is left in its buffer must not be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return sys.stdout is not None
+
+
+def _shown(word: str) -> str:
+    """What a person typed, for a sentence about it."""
+    return repr(word if len(word) <= 100 else word[:100] + "…")
 
 
 # -------------------------------------------------------------------------------------------------------- arguments
@@ -66,18 +98,22 @@ def _arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str] | Non
         ours, command = ours[:at], ours[at + 1 :]
         if not command:
             raise _Stop("after -- the command of a server is missing, like: parley -- python server.py")
+        for word in command:
+            # A byte that is no text could be neither shown nor saved.
+            if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
+                raise _Stop(f"{_shown(word)} is not UTF-8 text, and Parley starts programs with nothing else")
     parser = _Parser(
         prog="parley",
-        usage="parley [options] [demo | URL | -- COMMAND ARGS…]",
+        usage="parley [options] [demo | URL | -- COMMAND ARGS ...]",
         description="A browser-based MCP inspector that answers back.",
-        epilog="Each option may also stand in the file of --config; PARLEY_PORT, PARLEY_HOST, PARLEY_CONFIG, "
-        "PARLEY_DATA_DIR and PARLEY_TOKEN do the same from the environment. The command line counts first, then the "
-        "environment.",
+        epilog="The command line counts first, then PARLEY_PORT, PARLEY_HOST, PARLEY_DATA_DIR, PARLEY_TOKEN and "
+        "PARLEY_CONFIG of the environment, then the config file with port, host, open_browser, data_dir, token, "
+        "published_on_loopback, roots and [limits].",
         allow_abbrev=False,
     )
     parser.add_argument("target", nargs="?", metavar="demo | URL", help="open a session already connected to this")
-    parser.add_argument("--port", type=int, help="where to listen (6280; 0 takes any free port)")
-    parser.add_argument("--host", help="the loopback address to listen on (127.0.0.1 and ::1)")
+    parser.add_argument("--port", metavar="N", help="where to listen (6280; 0 takes any free port)")
+    parser.add_argument("--host", metavar="ADDRESS", help="the loopback address to listen on (127.0.0.1 and ::1)")
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where saved targets are kept")
@@ -102,20 +138,52 @@ def _target(word: str | None, command: list[str] | None) -> StdioTarget | DemoTa
 
     try:
         if command is not None:
-            import shutil
-
-            if shutil.which(command[0]) is None:
-                raise _Stop(f"there is no command {command[0]!r} that could be started", _FAILED)
-            return StdioTarget(command=command[0], args=tuple(command[1:]), cwd=str(Path.cwd()))
+            return StdioTarget(command=_program(command[0]), args=tuple(command[1:]), cwd=_here())
         if word is None:
             return None
         if word == "demo":
             return DemoTarget()
-        if word.startswith(("http://", "https://")):
-            return HttpTarget(transport="http", url=word)
+        scheme, found, rest = word.partition("://")
+        if found and scheme.lower() in {"http", "https"}:
+            return HttpTarget(transport="http", url=_with_host(f"{scheme.lower()}://{rest}"))
     except ValidationError as fault:
         raise _Stop(f"the target cannot be used: {_first(fault)}") from fault
-    raise _Stop(f"{word!r} is neither 'demo' nor a URL; to start a program write: parley -- {word}")
+    raise _Stop(f"{_shown(word)} is neither 'demo' nor a URL that begins with http:// or https://; {_PROGRAM}")
+
+
+def _program(name: str) -> str:
+    import shutil
+    from contextlib import suppress
+
+    if shutil.which(name) is not None:
+        return name
+    with suppress(OSError):  # of a name that is too long to be one
+        if Path(name).is_file():
+            raise _Stop(f"{_shown(name)} is not a program; write before it what runs it, like: "
+                        "parley -- python server.py", _FAILED)  # fmt: skip
+    raise _Stop(f"there is no program {_shown(name)} that could be started; check its name and your PATH", _FAILED)
+
+
+def _here() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        raise _Stop("the directory you are in is gone; change to one that exists", _FAILED) from None
+
+
+def _with_host(address: str) -> str:
+    """An address that somebody could be at. What is there is found out by the session, and shown in it."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(address)
+        usable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise _Stop(f"{_shown(address)} has no host and port that could be dialled; write it like "
+                    "http://127.0.0.1:8000/mcp")  # fmt: skip
+    return address
 
 
 # --------------------------------------------------------------------------------------------------------- settings
@@ -131,27 +199,54 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     token = os.environ.pop("PARLEY_TOKEN", None) or None
     if arguments.token_file is not None:
         token = _read(arguments.token_file, "token file").strip()
-    from_file = arguments.config or os.environ.get("PARLEY_CONFIG") or None
-    changes: dict[str, Any] = {} if from_file is None else _config(Path(from_file))
+    file = arguments.config or os.environ.get("PARLEY_CONFIG") or None
+    changes: dict[str, Any] = {} if file is None else _config(Path(file))
+    names: dict[str, str] = {}
+    for key in ("port", "host", "data_dir"):
+        option, variable = f"--{key.replace('_', '-')}", f"PARLEY_{key.upper()}"
+        if value := getattr(arguments, key):
+            changes[key], names[key] = value, option
+        elif value := os.environ.get(variable):
+            changes[key], names[key] = value, variable
     given = {
-        "port": _first_of(arguments.port, os.environ.get("PARLEY_PORT")),
-        "host": _first_of(arguments.host, os.environ.get("PARLEY_HOST")),
-        "data_dir": _first_of(arguments.data_dir, os.environ.get("PARLEY_DATA_DIR")),
         "token": token,
         "published_on_loopback": arguments.published_on_loopback or None,
         "open_browser": False if arguments.no_open else None,
     }
     changes |= {key: value for key, value in given.items() if value is not None}
+
+    def named(key: str) -> str:
+        """A setting as the person wrote it, so that they find where to put it right."""
+        return names.get(key) or f"{key} in {file}"
+
     if "data_dir" not in changes:
         changes["data_dir"] = _data_dir()
     if isinstance(changes.get("token"), str) and not _sendable(changes["token"]):
         raise _Stop("the token must be at least 16 visible ASCII characters, without spaces")
     try:
         settings = local(**changes)
+        if settings.roots:
+            _check_roots(settings.roots)
     except ValidationError as fault:
-        raise _Stop(f"a setting cannot be used: {_first(fault)}") from fault
-    _check_host(settings)
+        raise _Stop(_first(fault, named)) from fault
+    _check_host(settings, named("host"))
+    if arguments.token_file is not None:
+        _warn_of_readers(arguments.token_file)
     return settings
+
+
+def _check_roots(roots: Sequence[str]) -> None:
+    """A root that no session could use would fail each of them."""
+    from pydantic import ValidationError
+
+    from app.core.model import Root
+
+    for uri in roots:
+        try:
+            Root(uri=uri)
+        except ValidationError as fault:
+            why = fault.errors()[0]["msg"].removeprefix("Value error, ")
+            raise _Stop(f"the root {_shown(uri)} cannot be used: {why}") from fault
 
 
 def _data_dir() -> Path | None:
@@ -164,13 +259,13 @@ def _data_dir() -> Path | None:
         return None
 
 
-def _check_host(settings: Settings) -> None:
+def _check_host(settings: Settings, name: str) -> None:
     import ipaddress
 
     try:
         address = ipaddress.ip_address("127.0.0.1" if settings.host == "localhost" else settings.host)
     except ValueError:
-        raise _Stop(f"--host takes an IP address or localhost, not {settings.host!r}") from None
+        raise _Stop(f"{name} takes an address like 127.0.0.1 or ::1, not {_shown(settings.host)}") from None
     if not address.is_loopback and not settings.published_on_loopback:
         raise _Stop(
             f"listening on {settings.host} would let others start programs here; Parley stays on 127.0.0.1, "
@@ -200,16 +295,44 @@ def _sendable(token: str) -> bool:
     return len(token) >= 16 and token.isascii() and token.isprintable() and " " not in token
 
 
-def _first_of(*values: Any) -> Any:
-    return next((value for value in values if value not in {None, ""}), None)
+def _warn_of_readers(path: Path) -> None:
+    """Whoever has the token can start programs here. A file of somebody else has the rights that they chose."""
+    status = path.stat()
+    if status.st_uid == os.geteuid() and status.st_mode & 0o077:
+        _complain(f"other users may read the token file; make it yours alone with: chmod 600 {path}")
 
 
-def _first(fault: Any) -> str:
+_WORDS = {
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "is too large",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "string_type": "must be text in quotes",
+    "path_type": "must be a path in quotes",
+    "tuple_type": 'must be a list, like: roots = ["file:///home/me/project"]',
+    "model_type": "must be a table, like: [limits]",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+}
+"""What pydantic finds, as a part of a sentence for somebody who has never heard of it."""
+
+
+def _first(fault: ValidationError, named: Callable[[str], str] = str) -> str:
+    """The first thing that is wrong, by the name under which it was given."""
     error = fault.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        return f"there is no {where}"
-    return f"{where}: {error['msg'].removeprefix('Value error, ')}"
+        known = "the page /about shows every limit" if where.startswith("limits.") else "parley --help names them all"
+        return f"there is no setting {named(where)}; {known}"
+    if error["type"] in _WORDS:
+        return f"{named(where)} {_WORDS[error['type']].format(**error.get('ctx', {}))}"
+    return f"{named(where)}: {error['msg'].removeprefix('Value error, ')}"
 
 
 # ------------------------------------------------------------------------------------------------------------ serve
@@ -230,7 +353,7 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
     address = serve.url(settings)
 
     def announce(code: str) -> None:
-        print(f"Parley: the next way in is {address}/login?code={code}", flush=True)
+        _say(f"Parley: the next way in is {address}/login?code={code}")
 
     app = create_app(settings, announce=announce)
 
@@ -246,11 +369,12 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
                 way_in += f"&next=/s/{begin(app, target).id}" + ("/stage" if target.transport == "demo" else "")
             except ParleyError as fault:
                 trouble = fault.message
-        print(f"Parley is at {way_in}", flush=True)
+        if not _say(f"Parley is at {way_in}"):
+            _complain("the address cannot be shown, because nothing reads the standard output; scripts still get in")
         gc.freeze()
         gc.enable()
         if trouble is not None:
-            print(f"parley: {trouble}", file=sys.stderr)
+            _complain(trouble)
         if settings.open_browser and _has_screen():
             _open_browser(way_in)
 

@@ -333,7 +333,7 @@ class Store:
         if isinstance(fault, sqlite3.DatabaseError) and not isinstance(fault, sqlite3.OperationalError):
             return f"{path} is damaged. Move it away, and the next save begins a new one."
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        return f"{path} cannot be used: {reason}."
+        return f"{path} cannot be used: {reason}. See what stands there, or start Parley with another --data-dir."
 
 
 class _Newer(Exception):

@@ -186,16 +186,23 @@ def test_another_host_needs_an_explicit_flag(host: str):
     ("arguments", "code", "said"),
     [
         (["--frobnicate"], 2, "--frobnicate"),
-        (["--port", "many"], 2, "--port"),
-        (["--port", "70000"], 2, "port"),
-        (["--port", "-1"], 2, "port"),
+        (["--port", "many"], 2, "--port must be a whole number"),
+        (["--port", "70000"], 2, "--port must be at most 65535"),
+        (["--port", "-1"], 2, "--port must be at least 0"),
         (["--host", "example.com"], 2, "--host"),
         (["frobnicate"], 2, "neither 'demo' nor a URL"),
-        (["demo", "more"], 2, "more"),
+        (["localhost:8000/mcp"], 2, "begins with http://"),
+        (["http://"], 2, "no host"),
+        (["http://localhost:99999/mcp"], 2, "no host and port"),
+        (["python", "server.py", "-v"], 2, "parley -- python server.py"),
+        (["x" * 50_000], 2, "x…'"),
         (["--"], 2, "missing"),
         (["demo", "--", "x"], 2, "not both"),
         (["--", "no-such-command-anywhere"], 1, "no-such-command-anywhere"),
         (["--", "./no/such/file"], 1, "./no/such/file"),
+        (["--", "./pyproject.toml"], 1, "what runs it"),
+        (["--", "x" * 5_000], 1, "no program"),
+        (["--", "python3", "a\udcffb"], 2, "not UTF-8 text"),
         (["--config", "/no/such/file"], 1, "/no/such/file"),
         (["--config", "/"], 1, "cannot be read"),
         (["--token-file", "/no/such/file"], 1, "/no/such/file"),
@@ -206,20 +213,27 @@ def test_what_is_wrong_is_said_in_one_sentence(arguments: list[str], code: int, 
     got, sentence = fails(*arguments)
     assert got == code, sentence
     assert said in sentence
+    assert len(sentence) < 400
 
 
 def test_a_config_file_with_a_mistake(tmp_path: Path):
     file = tmp_path / "parley.toml"
     for text, code, said in (
         ("port = = 3", 1, "not TOML"),
-        ("colour = 'blue'", 2, "colour"),
+        ("colour = 'blue'", 2, f"no setting colour in {file}"),
+        ('"\\u001b[31m" = 1', 2, r"\x1b[31m"),
         ("[limits]\nmessages = 3", 2, "limits.messages"),
-        ("port = 'x'", 2, "port"),
+        ("[limits]\ncalls = 0", 2, f"limits.calls in {file} must be more than 0"),
+        ("port = 'x'", 2, f"port in {file} must be a whole number"),
+        ("host = '[::1]'", 2, f"host in {file} takes an address"),
+        ("roots = ['project']", 2, "the root 'project' cannot be used: a root is a file:// URI"),
         ("token = 'short'", 2, "token"),
     ):
         file.write_text(text)
         got, sentence = fails("--config", str(file))
         assert (got, said in sentence) == (code, True), sentence
+    got, sentence = fails(PARLEY_PORT="x")
+    assert (got, "PARLEY_PORT must be a whole number" in sentence) == (2, True), sentence
 
 
 @pytest.mark.parametrize("token", ["short", "with a space in it", "täglich-ein-anderes-token"])
@@ -236,7 +250,13 @@ def test_a_token_that_nobody_could_send(token: str, tmp_path: Path):
 def test_help_and_version():
     for option, wanted in (("--help", "usage: parley"), ("--version", f"parley {__version__}")):
         done = subprocess.run(
-            [sys.executable, "-m", "app", option], cwd=ROOT, capture_output=True, text=True, timeout=WAIT, check=False
+            [sys.executable, "-m", "app", option],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+            capture_output=True,
+            text=True,
+            timeout=WAIT,
+            check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith(wanted)
@@ -320,7 +340,9 @@ def test_what_is_not_http_gets_the_same_headers(parley: Start):
 def test_no_secret_is_in_the_output_but_the_codes(parley: Start, tmp_path: Path):
     file = tmp_path / "token"
     file.write_text(TOKEN + "\n")
+    file.chmod(0o640)
     one = parley("--token-file", str(file))
+    one.says(f"chmod 600 {file}", one.err)
     opened = one.script("POST", "/s", '{"target": {"transport": "demo"}}')
     assert one.script("GET", f"{opened['url']}?wait=30")["connection"]["state"] == "ready"
     assert one.ask("GET", "/", authorization="Bearer wrong-wrong-wrong-wrong")[0] == 401
@@ -380,6 +402,34 @@ def test_in_a_container_it_may_listen_elsewhere_and_still_answers_to_loopback_na
     assert one.ask("GET", "/healthz", host="10.0.0.1:6280")[0] == 400
 
 
+@pytest.mark.parametrize("gone", ["at once", "after the first line"])
+def test_it_goes_on_when_nobody_reads_its_output(gone: str):
+    """As in `parley | head -1`: the next launch code cannot be printed, and that must not cost the login."""
+    port = free_port()
+    reader, writer = os.pipe()
+    if gone == "at once":
+        os.close(reader)
+    command = [sys.executable, "-m", "app", "--no-open", "--port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True) as process:
+        os.close(writer)
+        try:
+            if gone == "at once":
+                assert process.stderr is not None
+                assert "cannot be shown" in process.stderr.readline()
+                path, status = "/healthz", 200
+            else:
+                with os.fdopen(reader) as output:
+                    path, status = output.readline().rpartition(str(port))[2].strip(), 303
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)
+            connection.request("GET", path)
+            assert connection.getresponse().status == status
+            connection.close()
+            process.terminate()
+            assert (process.communicate(timeout=WAIT)[1], process.returncode) == ("", 0)
+        finally:
+            process.kill()
+
+
 # ------------------------------------------------------------------------------------------------- a session at once
 
 
@@ -407,6 +457,20 @@ def test_a_command_that_dies_leaves_a_session_that_says_so(parley: Start):
 
 
 # ----------------------------------------------------------------------------------------------------------------- end
+
+
+def test_ctrl_c_before_it_listens_ends_it_without_a_traceback(tmp_path: Path):
+    fifo = tmp_path / "parley.toml"
+    os.mkfifo(fifo)
+    command = [sys.executable, "-m", "app", "--no-open", "--port", "0", "--config", str(fifo)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            with fifo.open("w"):  # returns when Parley has opened it too, and now waits for what stands in it
+                process.send_signal(signal.SIGINT)
+                assert process.communicate(timeout=WAIT) == ("", "")
+            assert process.returncode == -signal.SIGINT
+        finally:
+            process.kill()
 
 
 @pytest.mark.requirement("F23")
