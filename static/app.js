@@ -55,16 +55,48 @@
   });
   document.addEventListener('htmx:sse:error', (event) => {
     const status = event.detail.status;
-    if (status === 401) return stop('signed out: open the address that the terminal printed');
-    if (status === 404) return stop('this session is closed');
+    if (status === 401) return stop('out');
+    if (status === 404) return stop('closed');
     pill('off', 'reconnecting');
   });
   // Not `hx-sse:close`: that aborts a fetch that is still being read, and each time the console shows an error.
   const noReconnect = () => { const sse = stream()?._htmx?.sse; if (sse) sse.config.reconnect = false; };
-  const stop = (text) => {
+  // What ended this page, in a word for the pill, and in a strip with what to do next.
+  const ENDS = {
+    closed: ['closed', 'This session is closed.', 'What is shown is what was last known. What you type here goes nowhere.', 'To the first page'],
+    stopped: ['stopped', 'Parley has stopped.', 'This session ended with it. What is shown stays until you leave the page.', ''],
+    again: ['started again', 'Parley was started again.', 'This session ended with the old one. Open the address that the terminal printed; what is shown stays until you leave the page.', 'To the first page'],
+    out: ['signed out', 'You are signed out.', 'Open the address that the terminal printed, then come back to this page.', 'Try again'],
+  };
+  const stop = (why) => {
     over = true;
-    pill('off', text);
     noReconnect();
+    const [word, head, rest, way] = ENDS[why];
+    pill('off', word);
+    $('.ended')?.remove();
+    const strip = document.createElement('div'), text = document.createElement('p'), strong = document.createElement('b');
+    strip.className = 'ended';
+    strip.dataset.why = why;
+    strip.setAttribute('role', 'alert');
+    strong.textContent = head;
+    text.append(strong, ` ${rest}`);
+    strip.append(text);
+    if (way) {
+      const link = document.createElement('a');
+      link.className = 'btn';
+      link.href = why === 'out' ? location.href : '/';
+      link.textContent = way;
+      strip.append(link);
+    }
+    $('.top').after(strip);
+    if (why === 'stopped') setTimeout(lookAgain, 2000);
+  };
+  // Parley has stopped: this tab looks now and then whether it is back, and says so.
+  const lookAgain = async () => {
+    try {
+      if (!document.hidden && (await fetch('/healthz')).ok) return stop('again');
+    } catch { /* not yet */ }
+    return setTimeout(lookAgain, 4000);
   };
   // In a burst one message per frame: the tab stays responsive, and the unread rest pushes back over TCP.
   let swapped = 0, earlier = 0;
@@ -83,8 +115,8 @@
   const retryFirst = (event) => {
     if (!isStream(event) || over || parked || stream()._htmx?.sse) return;
     const status = event.detail?.ctx?.response?.status;
-    if (status === 401) return stop('signed out: open the address that the terminal printed');
-    if (status === 404) return stop('this session is closed');
+    if (status === 401) return stop('out');
+    if (status === 404) return stop('closed');
     pill('off', 'reconnecting');
     setTimeout(() => { if (!over && !parked && !stream()._htmx?.sse) open(); }, Math.min(15000, 500 * 2 ** tries++));
   };
@@ -93,8 +125,8 @@
   // The last word of a stream: too many tabs, the session is closed, or Parley stops.
   document.addEventListener('bye', (event) => {
     const why = event.detail?.data;
-    if (why === 'closed') return stop('this session is closed');
-    if (why === 'shutdown') return stop('Parley has stopped');
+    if (why === 'closed') return stop('closed');
+    if (why === 'shutdown') return stop('stopped');
     parked = true;
     noReconnect();
     pill('wait', 'paused: many tabs are open');
@@ -124,6 +156,30 @@
     if (!isStream(event)) toast('Not sent: Parley could not be reached.');
   });
   document.addEventListener('htmx:before:request', () => { const box = $('#form-error'); if (box) box.replaceChildren(); });
+
+  // ---- focus: a button is disabled while its request is under way, and a form may come back anew; a keyboard must
+  // not lose its place by that
+  let place = null;
+  const remember = (event) => {
+    const el = document.activeElement;
+    if (el && el !== document.body && event.target.contains?.(el)) place = { el, id: el.id, card: el.closest('.ask')?.id, until: performance.now() + 5000 };
+  };
+  const giveBack = () => setTimeout(() => {
+    if (!place || performance.now() > place.until || document.activeElement !== document.body) return;
+    const { el, id, card } = place;
+    const twin = el.isConnected ? el : id && document.getElementById(id);
+    const next = twin && !twin.matches(':disabled') && twin.checkVisibility() ? twin : card && $(`#${CSS.escape(card)} summary`);
+    if (!next) return;
+    // A card may be drawn anew once more, when its answer has left.
+    place.el = next;
+    next.focus({ preventScroll: true });
+  });
+  document.addEventListener('submit', remember, true);
+  document.addEventListener('click', remember, true);
+  document.addEventListener('htmx:after:swap', giveBack);
+  document.addEventListener('htmx:finally:request', giveBack);
+  document.addEventListener('pointerdown', () => { place = null; }, true);
+  document.addEventListener('focusin', (event) => { if (event.target !== place?.el) place = null; });
 
   // ---- the number that waits, in the title
   const title = document.title;
@@ -308,6 +364,16 @@
     if (href) fetchMessage(href); else { $('#detail').replaceChildren(); select(); }
   });
 
+  // ---- a call that this page makes comes into sight: below a long form nobody would see that something happens
+  let called = -Infinity;
+  const reveal = (card) => {
+    const head = $('header', card) || card, at = head.getBoundingClientRect(), room = $('#main').getBoundingClientRect();
+    if (at.top < Math.max(0, room.top) || at.bottom + 48 > Math.min(innerHeight, room.bottom)) head.scrollIntoView({ block: 'center' });
+  };
+  document.addEventListener('htmx:before:request', (event) => {
+    if (/\/(call|get|read|compose|retry)(\/|$)/.test(String(event.detail?.ctx?.request?.action).split('?')[0])) called = performance.now();
+  });
+
   // ---- count-downs and running times: the server says a moment once, the tab counts
   const two = (n) => String(n).padStart(2, '0');
   const span = (s) => s >= 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}` : `${Math.floor(s / 60)}:${two(s % 60)}`;
@@ -377,6 +443,10 @@
     }
     const waiting = $('.top');
     if (waiting) new MutationObserver(() => setTitle()).observe(waiting, { subtree: true, childList: true, attributes: true, attributeFilter: ['data-n'] });
+    if ($('#calls')) new MutationObserver((changes) => {
+      const card = changes.flatMap((change) => [...change.addedNodes]).find((node) => node.matches?.('.call'));
+      if (card && performance.now() - called < 5000) { called = -Infinity; reveal(card); }
+    }).observe($('#calls'), { childList: true });
     const calls = $('#calls[data-cap]');
     if (calls) new MutationObserver(() => { while (calls.childElementCount > +calls.dataset.cap) calls.lastElementChild.remove(); }).observe(calls, { childList: true });
     // By hand: htmx starts before a slow hx-sse script has registered, and then never looks at the element again.
@@ -431,7 +501,17 @@
       for (const item of $(event.target.dataset.filter)?.children || []) item.hidden = !words.every((word) => item.textContent.toLowerCase().includes(word));
     }
   });
-  document.addEventListener('submit', (event) => { if (event.target.id === 'log-filter') { event.preventDefault(); refilter(); } });
+  // A form that goes to another page goes once, however often its button is pressed until that page is there.
+  const gone = new WeakMap();
+  document.addEventListener('submit', (event) => {
+    const form = event.target;
+    if (form.id === 'log-filter') { event.preventDefault(); return refilter(); }
+    if (form.method !== 'post' || form.hasAttribute('hx-post') || event.defaultPrevented) return undefined;
+    if (performance.now() - (gone.get(form) ?? -Infinity) < 3000) event.preventDefault();
+    else gone.set(form, performance.now());
+    return undefined;
+  });
+  addEventListener('pageshow', (event) => { if (event.persisted) for (const form of document.forms) gone.delete(form); });
   document.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && event.target.matches?.('textarea')) {
       event.preventDefault();

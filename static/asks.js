@@ -85,7 +85,10 @@
     const card = node.closest('.ask');
     if (card && node.matches?.('[data-settled]')) return settle(card);
     for (const one of node.matches?.('.ask') ? [node] : $$('.ask', node)) {
-      if (one.dataset.s === 'open') restore(one); else offer(one);
+      if (one.dataset.s !== 'open') { offer(one); continue; }
+      const fresh = !firsts.has(one.dataset.ask);
+      restore(one);
+      if (fresh) tuck([one]);
     }
     return undefined;
   };
@@ -122,6 +125,15 @@
     });
   };
 
+  // ---- on a narrow page the inbox stands above the page: one ask is open there, the others wait folded
+  const tuck = (cards) => {
+    if (!matchMedia('(max-width: 70rem)').matches) return;
+    for (const card of cards) {
+      const before = $$('.app > .inbox #asks > .ask[data-s=open]').indexOf(card);
+      if (before > 0 && !kept(card.dataset.ask) && !card.contains(document.activeElement)) $('details', card).open = false;
+    }
+  };
+
   // ---- the next ask, by key or button
   const firstIn = (card) => $$('.in :is(input:not([type=hidden]), select, textarea, button)', card).find((one) => one.checkVisibility()) || $('summary', card);
   const next = () => {
@@ -146,6 +158,7 @@
   document.addEventListener('DOMContentLoaded', () => {
     for (const card of $$('.ask')) if (card.dataset.s === 'open') restore(card); else offer(card);
     if ($('#asks')) prune();
+    if (!location.hash.startsWith('#ask-')) tuck($$('#asks > .ask[data-s=open]'));
     for (const list of $$('#inbox, #main')) {
       new MutationObserver((changes) => {
         for (const change of changes) {
@@ -175,6 +188,12 @@
   });
   document.addEventListener('click', (event) => {
     if (event.target.closest?.('#next-ask')) return next();
+    // The count leads to the inbox of this page where there is one to be seen, else to the page of the inbox.
+    if (event.target.closest?.('#waiting') && !event.ctrlKey && !event.metaKey && $('#inbox')?.checkVisibility()) {
+      event.preventDefault();
+      if ($('#asks .ask[data-s=open]')) return next();
+      return $('#inbox-title').focus();
+    }
     const away = event.target.closest?.('[data-put-away]');
     if (away) return putAway(away.closest('.ask'));
     const copy = event.target.closest?.('[data-copy-typed]');

@@ -61,6 +61,8 @@ def pages(base: str, origin: str, selected: int) -> dict[str, str]:
         "compose": f"{base}/compose?method=tools/call",
         "roots": f"{base}/roots",
         "tasks": f"{base}/tasks",
+        "inbox": f"{base}/inbox",
+        "subscriptions": f"{base}/subscriptions",
         "stage": f"{base}/stage",
         "connect": f"{base}/connect",
         "about": f"{origin}/about",

@@ -19,7 +19,7 @@ from app.sessions import Identity, Session, SessionRegistry
 from app.web import bodies, mcpjson, relisting, targets, views
 from app.web.answers import in_json, show
 from app.web.bodies import Body, FormErrors
-from app.web.found import call_of
+from app.web.found import LOOK_SECONDS, call_of
 from app.web.identity import LOCAL
 from app.web.problems import Denied, invalid, wants_json
 
@@ -115,7 +115,7 @@ class _Plan:
 
 
 async def connect(request: Request) -> Response:
-    """Begin to connect."""
+    """Begin to connect. The page says that it closes the connection that is open; a script has to do so itself."""
     session: Session = request.state.session
     body = await bodies.read(request)
     try:
@@ -126,7 +126,7 @@ async def connect(request: Request) -> Response:
         return await _choices(request, session, body, choice)
     if _must_ask(request, plan, body):
         return await _ask(request, session, plan)
-    if body.is_form and body.text("again") and session.info.state in {"connecting", "ready"}:
+    if body.is_form and session.info.state in {"connecting", "ready"}:
         await session.disconnect()
     _start(request.app.state.registry, session, plan, request.state.identity)
     if wants_json(request):
@@ -283,6 +283,8 @@ async def start_call(request: Request) -> Response:
     session: Session = request.state.session
     body = await bodies.read(request)
     wanted = body.read(bodies.CallBody, bodies.call_of_form)
+    if wanted.as_task and session.info.state == "ready":
+        await session.listings.known("tools", LOOK_SECONDS)  # which says whether the tool may be one
     call = session.start_call(
         wanted.method,
         wanted.params,

@@ -38,7 +38,9 @@ async def answer(request: Request, fault: Exception) -> Response:
     if wants_json(request):
         error = {"kind": denied.kind, "message": denied.message, "fields": denied.fields, **denied.detail}
         return in_json({"error": error}, denied.status, denied.headers)
-    context: views.Context = views.problem(denied.status, denied.kind, denied.message, denied.fields)
+    session = getattr(request.state, "session", None)
+    here = f"/s/{session.id}" if session is not None else ""
+    context: views.Context = views.problem(denied.status, denied.kind, denied.message, denied.fields, session=here)
     if denied.status == 401:
         context = views.signed_out(denied.message)
     return await views.render(request, context, denied.status, denied.headers)

@@ -28,11 +28,16 @@ from app.web.guard import Access, Armour, BodyLimit, Doorway, HostCheck, Identit
 Handler = Callable[[Request], Awaitable[Response]]
 
 
+_later: list[str] = []
+"""Every module of handlers, to be loaded once the port is open."""
+
+
 class _Later:
     """A module of handlers that is not loaded yet. `Later.name` is a handler that waits until it is."""
 
     def __init__(self, module: str) -> None:
         self._module = module
+        _later.append(module)
 
     def __getattr__(self, name: str) -> Handler:
         async def handler(request: Request) -> Response:
@@ -225,24 +230,8 @@ async def _live(app: Starlette) -> None:
     """Load what the port did not wait for, let the waiting requests through, and keep the sessions until the end."""
 
     def load() -> None:
-        for name in (
-            "actions",
-            "asks",
-            "blobs",
-            "completing",
-            "composer",
-            "logging_views",
-            "pages",
-            "palette",
-            "prompts",
-            "resources",
-            "snippets",
-            "stream",
-            "targets",
-            "tasks",
-            "tool_forms",
-        ):
-            import_module(f"app.web.{name}")
+        for module in _later:
+            import_module(module)
 
     await anyio.to_thread.run_sync(load)
     # sse-starlette would cut every stream off as soon as a signal comes. We end them ourselves, with a last word.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from app.core import forms, links
 from app.core.asks import Ask
 from app.core.forms import Entries, Field
-from app.core.model import Finding, RequiredLink, wire_time
+from app.core.model import Call, Finding, RequiredLink, wire_time
 from app.web import render as show
 from app.web import sampling_views
 from app.web.sampling_views import Sampling
@@ -73,6 +73,8 @@ class AskCard:
     origin: str
     origin_word: str
     message: str
+    gist: str
+    """Its words in one line, for when it is folded."""
     asked: str
     deadline: str | None
     total_seconds: float | None
@@ -154,6 +156,21 @@ def inbox_view(session: Session) -> InboxView:
     )
 
 
+def gist_of(ask: Ask) -> str:
+    """The server's words; of a sampling request, which has many, the last."""
+    if ask.message or ask.kind != "sampling":
+        return ask.message
+    turns = sampling_views.sampling(ask.request).turns
+    return next((text for kind, text in turns[-1].blocks if kind == "text"), "") if turns else ""
+
+
+def _origin_word(ask: Ask, call: Call | None) -> str:
+    """How it came, on its chip; an ask of a round says of which."""
+    turns = call.rounds if call is not None and ask.origin == "input-required" else []
+    number = next((turn.number for turn in turns if ask.id in turn.asks.values()), None)
+    return ORIGINS[ask.origin] if number is None else f"round {number}"
+
+
 def ask_card(
     session: Session,
     ask: Ask,
@@ -175,8 +192,9 @@ def ask_card(
         kind_word=KINDS[ask.kind][1],
         icon=KINDS[ask.kind][0],
         origin=ask.origin,
-        origin_word=ORIGINS[ask.origin],
+        origin_word=_origin_word(ask, call),
         message=ask.message,
+        gist=gist_of(ask),
         asked=wire_time(ask.asked_at),
         deadline=None if ask.expires_at is None else wire_time(ask.expires_at),
         total_seconds=None if task is None or task.ttl is None else task.ttl / 1000,
@@ -452,7 +470,7 @@ def task_card(session: Session, task: ReceiverTask) -> TaskCard:
         last_poll=show.clock(polls[-1].at) if polls else "",
         ask_id=task.ask_id if ask is not None else None,
         call_id=None if ask is None else ask.call_id,
-        title="" if ask is None else (ask.message or KINDS[ask.kind][1]),
+        title="" if ask is None else (gist_of(ask) or KINDS[ask.kind][1]),
         message=task.message or "",
         life=_life(task),
         manners=manners(task),

@@ -37,6 +37,9 @@ CARD_TEXT = 6_000
 CARD_REPLY_BYTES = 128 * 1024
 """A larger reply is read in a thread, when a tab asks for it."""
 _SEARCHABLE = 4_000
+"""A text with more characters than this can be searched;"""
+_SEARCHABLE_TREE = 5 * _SEARCHABLE
+"""a tree of a value, which is mostly markup, with more than this."""
 
 # ------------------------------------------------------------------------------------------------------------- calls
 
@@ -77,6 +80,8 @@ class Block:
     """Where the text is to be had as a page, for a sandboxed frame; "" when it is no HTML."""
     said_by: str = ""
     """The role of who says it, in a prompt."""
+    again: bool = False
+    """It says what the structured content says, and stands folded below it."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -98,6 +103,26 @@ class Shown:
         return not self.blocks and self.structured is None and self.plain is None
 
 
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON: `1` and `true` are not, whatever Python says; the order of keys is free."""
+    pairs = [(one, other)]
+    while pairs:
+        one, other = pairs.pop()
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, dict):
+            if one.keys() != other.keys():
+                return False
+            pairs.extend((value, other[key]) for key, value in one.items())
+        elif isinstance(one, list):
+            if len(one) != len(other):
+                return False
+            pairs.extend(zip(one, other, strict=True))
+        elif one != other:
+            return False
+    return True
+
+
 ROOT_TEXT = re.compile(r"(?:/messages/[0-9]{1,6}/content(?:/[0-9]{1,6})?|/contents?/[0-9]{1,6})(?:/resource)?/text")
 """Pointers to the texts of a result: they may be JSON of their own, or Markdown."""
 _JSON_TEXT = 32 * 1024 * 1024
@@ -116,6 +141,8 @@ class _Shower:
         self.text_limit = 128 * 1024 if alone else CARD_TEXT
         self.nodes = show.MAX_NODES if alone else 600
         self.parsed: dict[str, Any] = {}
+        self.structured: Any = None
+        """The structured content, which a text may repeat; None when there is none."""
 
     def where(self, verb: str, root: str) -> str:
         return address(self.session_id, self.call_id, verb, root)
@@ -131,6 +158,8 @@ class _Shower:
         if text.lstrip()[:1] in ("{", "[") and len(text) <= _JSON_TEXT:
             parsed = jsontext.parse(text.encode(errors="replace"))
             if isinstance(parsed.value, dict | list) and parsed.value:
+                if same_json(parsed.value, self.structured):
+                    return Block("text", label, text[: self.text_limit], cut, again=True)
                 self.parsed[root] = parsed.value
                 tree = self.tree(parsed.value, root, label)
                 search = self.where("search", root) if len(text) > _SEARCHABLE else ""
@@ -195,16 +224,18 @@ class _Shower:
         many = 500 if self.alone else CARD_BLOCKS
         if isinstance(result, dict) and method == "tools/call" and isinstance(result.get("content"), list):
             content = result["content"]
+            self.structured = result.get("structuredContent")
             blocks = [self.block(item, f"/content/{index}") for index, item in enumerate(content[:many])]
-            structured = None
+            structured, search = None, ""
             if "structuredContent" in result:
-                structured = self.tree(result["structuredContent"], "/structuredContent", "Structured content")
+                structured = self.tree(self.structured, "/structuredContent", "Structured content")
+                search = self.where("search", "/structuredContent") if len(structured) > _SEARCHABLE_TREE else ""
             return Shown(
                 blocks=blocks,
                 blocks_cut=len(content) - len(blocks),
                 structured=structured,
                 tool_error=result.get("isError") is True,
-                search=self.where("search", "/structuredContent") if structured is not None else "",
+                search=search,
                 parsed=self.parsed,
             )
         if isinstance(result, dict) and method == "resources/read" and isinstance(result.get("contents"), list):
@@ -222,7 +253,8 @@ class _Shower:
             return Shown(blocks=blocks[:many], blocks_cut=max(0, len(content) - many), parsed=self.parsed)
         if result is None:
             return Shown()
-        return Shown(plain=self.tree(result, "", "Result"), search=self.where("search", ""))
+        plain = self.tree(result, "", "Result")
+        return Shown(plain=plain, search=self.where("search", "") if len(plain) > _SEARCHABLE_TREE else "")
 
 
 def shown_of(session_id: str, call: Call, result: Any, *, alone: bool) -> Shown:

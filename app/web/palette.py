@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from app.sessions import Session
 from app.sessions.listing import ListName
+from app.web import ask_views, views
 from app.web import render as show
-from app.web import views
 from app.web.answers import in_json
 from app.web.resources import resource_href
 from app.web.shell import counts, nav, text_of, tool_keys
@@ -37,7 +37,7 @@ def items(session: Session) -> list[dict[str, Any]]:
     """Open asks, pages, tools and recent calls, as links."""
     base = f"/s/{session.id}"
     found = [
-        _item("ask", ask.params.get("message") or ask.method, ask.method, f"{base}/asks/{ask.id}", "i-req")
+        _item("ask", ask_views.gist_of(ask) or ask.method, ask.method, f"{base}/asks/{ask.id}", "i-req")
         for ask in session.inbox.open
     ]
     pages = nav(session, counts(session))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from app.web import ask_views, sampling_views
+from app.web import ask_views
 from app.web.shell import Context, Shell, shell
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def stage_view(session: Session) -> StageView:
                 number=at + 1,
                 icon=ask_views.KINDS[ask.kind][0],
                 kind=ask_views.KINDS[ask.kind][1],
-                message=ask.message or _last_words(ask.request),
+                message=ask_views.gist_of(ask),
                 state=ask.state,
                 word=ask_views.STATES[ask.state],
                 task=ask.task_id is not None,
@@ -105,12 +105,6 @@ def stage_view(session: Session) -> StageView:
         can_start=session.info.state == "ready" and offered and not running,
         stateless=version if (version := session.info.protocol_version or "") >= "2026" else "",
     )
-
-
-def _last_words(request: dict[str, Any]) -> str:
-    """What a sampling request says at its end."""
-    turns = sampling_views.sampling(request).turns
-    return next((text for kind, text in turns[-1].blocks if kind == "text"), "") if turns else ""
 
 
 def _parade(session: Session) -> Call | None:

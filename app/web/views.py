@@ -280,23 +280,25 @@ def _server_offers(session: Session) -> list[Offer]:
         return []
     base = f"/s/{session.id}"
     tools = len(session.tools.items)
+    changes, unsaid = "list changes announced", "list changes not announced"
+    names = {"tasks": "Tasks", "extensions": "Extensions", "experimental": "Experimental"}
     offers = []
     for key, value in given.items():
         if key == "tools":
             label = show.plural(tools, "tool") if session.tools.state == "ready" else "Tools"
-            offers.append(Offer(label, _said(value, "listChanged", "list changes announced"), f"{base}/tools"))
+            offers.append(Offer(label, _said(value, "listChanged", changes) or unsaid, f"{base}/tools"))
         elif key == "resources":
-            words = _said(value, "subscribe", "subscriptions", "listChanged", "list changes announced")
-            offers.append(Offer("Resources", words, f"{base}/resources"))
+            words = _said(value, "subscribe", "subscriptions", "listChanged", changes)
+            offers.append(Offer("Resources", words or unsaid, f"{base}/resources"))
         elif key == "prompts":
-            offers.append(Offer("Prompts", _said(value, "listChanged", "list changes announced"), f"{base}/prompts"))
+            offers.append(Offer("Prompts", _said(value, "listChanged", changes) or unsaid, f"{base}/prompts"))
         elif key == "logging":
             words = f"log messages, level on request; {DEPRECATED}"
             offers.append(Offer("Logging", words, f"{base}/logging"))
         elif key == "completions":
             offers.append(Offer("Completion", "of prompt and template arguments"))
         elif isinstance(value, dict):
-            offers.append(Offer(key[:80], ", ".join(str(one)[:60] for one in list(value)[:8])))
+            offers.append(Offer(names.get(key, key[:80]), ", ".join(str(one)[:60] for one in list(value)[:8])))
         else:
             offers.append(Offer(key[:80], show.gist(value, 60)))
     return offers[:60]
@@ -311,7 +313,13 @@ def _our_offers(session: Session) -> list[Offer]:
     if not isinstance(given, dict):
         return []
     offers = []
-    names = {"sampling": "Sampling", "elicitation": "Elicitation", "tasks": "Receiver tasks"}
+    names = {
+        "sampling": "Sampling",
+        "elicitation": "Elicitation",
+        "tasks": "Receiver tasks",
+        "extensions": "Extensions",
+        "experimental": "Experimental",
+    }
     for key, value in given.items():
         if key == "roots":
             words = "; ".join(each for each in (_said(value, "listChanged", "changes announced"), DEPRECATED) if each)
@@ -686,15 +694,17 @@ class Problem(Context):
     message: str
     advice: str
     fields: dict[str, list[str]]
-    back: str
+    session: str
+    """The address of the session in which it happened; "" outside of one."""
 
     def as_json(self) -> dict[str, Any]:
         return {"error": {"kind": self.kind, "message": self.message, "fields": self.fields}}
 
 
 def problem(
-    status: int, kind: str, message: str, fields: dict[str, list[str]] | None = None, *, back: str = "/"
+    status: int, kind: str, message: str, fields: dict[str, list[str]] | None = None, *, session: str = ""
 ) -> Problem:
     """The page, the part and the JSON of a refusal."""
     title, advice = _PROBLEMS.get(status, ("It did not work", "Go back and try it again."))
-    return Problem(status, kind, title, message, advice, fields or {}, back)
+    # In a session the sentence itself says what is missing, and the way back is beside it.
+    return Problem(status, kind, title, message, "" if session and status == 404 else advice, fields or {}, session)

@@ -26,7 +26,7 @@ def test_a_secret_is_masked_and_marked_by_its_name(page: Page):
     row.locator("select").select_option("shown")
     expect(value).to_have_attribute("type", "text")
     page.get_by_role("button", name="Add a variable").click()
-    expect(page.locator(".by-stdio .trio")).to_have_count(3)
+    expect(page.locator(".by-stdio .trio")).to_have_count(2)
 
 
 def test_a_target_is_saved_edited_renamed_and_deleted(page: Page):

@@ -169,3 +169,7 @@ def test_the_form_works_by_keyboard_alone(page: Page, fields: str):
     page.keyboard.press("Enter")
     expect(page.locator("li.part")).to_have_count(1)
     expect(page.get_by_role("button", name="Add tag")).to_be_focused()
+    page.locator("#call-go").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#calls > article")).to_have_count(2)
+    expect(page.locator("#call-go")).to_be_focused()

@@ -51,6 +51,11 @@ def test_a_call_settles_in_place_with_its_result(page: Page, demo: Callable[[], 
     expect(card.locator(".st")).to_have_text("Done")
     expect(card.locator("pre.text")).to_have_text("Hello, server")
     expect(page.locator("#announce")).to_have_text(re.compile("done"))
+    page.set_viewport_size({"width": 390, "height": 500})
+    page.evaluate("scrollTo(0, 0)")
+    expect(card).not_to_be_in_viewport()
+    call(page, '{"message": "Once more"}')
+    expect(page.locator("#calls > article", has_text="Once more").locator("header")).to_be_in_viewport()
 
 
 def test_the_argument_box_begins_with_what_the_schema_wants(page: Page, demo: Callable[[], str]):
@@ -211,4 +216,7 @@ def test_a_closed_session_says_so_in_its_other_tab(page: Page, context: BrowserC
     page.bring_to_front()
     page.get_by_role("button", name="Close the session").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Connect to a server")
-    expect(other.locator("#pill")).to_have_text("this session is closed")
+    expect(other.locator("#pill")).to_have_text("closed")
+    expect(other.get_by_role("alert")).to_contain_text("This session is closed.")
+    other.get_by_role("link", name="To the first page").click()
+    expect(other.get_by_role("heading", name="Connect to a server")).to_be_visible()

@@ -205,5 +205,6 @@ def test_the_page_of_a_stranger_says_what_to_do(chromium_browser: Browser, parle
     answer = page.goto(parley.origin)
     assert answer is not None
     assert answer.status == 401
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Open the address that the terminal printed")
+    expect(page.get_by_role("heading", level=1)).to_have_text("You are not signed in.")
+    expect(page.get_by_role("main")).to_contain_text("Open the address that its terminal shows.")
     stranger.close()

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.parley import Parley
+from tests.browser.parley import Parley, running
 
 RAW = Path(__file__).parents[1] / "servers" / "raw.py"
 BURST = 10_000
@@ -111,3 +111,23 @@ def test_earlier_rows_can_be_fetched(page: Page, demo: Callable[[], str]):
     page.get_by_role("button", name="Show earlier messages").click()
     page.wait_for_function("first => +document.querySelector('#log > li').id.slice(1) < first", arg=first)
     assert seqs(page) == sorted(set(seqs(page)))
+
+
+def test_a_tab_says_that_parley_stopped_and_that_it_is_back(chromium_browser: Browser):
+    context = chromium_browser.new_context()
+    page = context.new_page()
+    with running() as first:
+        first.login(page)
+        page.get_by_role("button", name="Start the demo server").click()
+        expect(page.locator("#where .lamp")).to_have_attribute("data-s", "ready")
+        page.goto(f"{page.url}/tools")
+        expect(page.locator("#pill")).to_have_attribute("data-state", "live")
+        port = first.origin.rpartition(":")[2]
+    strip = page.locator(".ended")
+    expect(strip).to_contain_text("Parley has stopped.")
+    expect(page.locator("#notice")).to_be_hidden()  # it would lead to a connection that is no more
+    with running("--port", port):
+        expect(strip).to_contain_text("Parley was started again.")
+        strip.get_by_role("link", name="To the first page").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("You are not signed in.")
+    context.close()

@@ -232,6 +232,34 @@ async def test_the_demo_needs_no_consent_and_reconnecting_neither(app: Starlette
     assert session.info.number == 2
 
 
+async def test_the_form_of_a_connected_session_closes_its_connection_first(app: Starlette, client: Visitor):
+    path = (await client.form("/s", {"transport": "demo"})).header("location")
+    assert (await client.json(f"{path}?wait=20"))["connection"]["state"] == "ready"
+    page = await client.get(f"{path}/connect")
+    assert "Disconnect and connect</button>" in page.text
+    again = await client.form(f"{path}/connect", {"transport": "demo", "option.sampling": ["false"]})
+    assert (again.status, again.header("location")) == (303, path)
+    assert (await client.json(f"{path}?wait=20"))["connection"]["state"] == "ready"
+    (session,) = app.state.registry.of(LOCAL)
+    assert (session.info.number, session.options.sampling) == (2, False)
+
+
+async def test_what_is_missing_in_a_session_leads_back_to_it(client: Visitor, victim: Session):
+    for path in ("tools/none", "calls/c9", "log/77", "asks/a9", "tasks/t9"):
+        page = await client.get(f"/s/{victim.id}/{path}")
+        assert page.status == 404
+        assert f'href="/s/{victim.id}">Back to the session</a>' in page.text, path
+    page = await client.get("/s/nothing-here")
+    assert (page.status, "Back to the session" in page.text) == (404, False)
+    assert 'href="/">To the first page</a>' in page.text
+
+
+async def test_the_empty_inbox_names_the_parade_only_where_there_is_one(client: Visitor, victim: Session):
+    path = (await client.form("/s", {"transport": "demo"})).header("location")
+    assert f'<a href="{path}/tools/parade">parade</a>' in (await client.get(str(path))).text
+    assert "start the demo server and call" in (await client.get(f"/s/{victim.id}")).text
+
+
 async def test_a_recent_target_is_started_by_its_digest(app: Starlette, script: Visitor, client: Visitor):
     target = raw_target()
     await connected(script, target)

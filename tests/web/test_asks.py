@@ -759,3 +759,12 @@ async def test_a_number_is_read_as_one_or_refused(victim: Session, client: Visit
     assert answer.status == 200
     content = (await replied(victim, peer))["result"]["content"]
     assert content == ({} if sent is None else {"x": sent})
+
+
+async def test_a_folded_sampling_request_is_known_by_its_last_words(client: Visitor, victim: Session, raw: Raw):
+    turns = [{"role": "user", "content": {"type": "text", "text": text}} for text in ("First", "And then <b>this</b>")]
+    await asked(victim, raw(), request("q", "sampling/createMessage", {**SAMPLE, "messages": turns}))
+    page = (await client.get(f"/s/{victim.id}/inbox")).text
+    assert '<span class="gist" hx-ignore>And then &lt;b&gt;this&lt;/b&gt;</span>' in page
+    (item,) = [one for one in (await client.json(f"/s/{victim.id}/palette"))["items"] if one["kind"] == "ask"]
+    assert (item["label"], item["detail"]) == ("And then <b>this</b>", "sampling/createMessage")

@@ -186,6 +186,32 @@ async def test_text_that_is_json_is_a_tree_and_stays_readable_as_text(client: Vi
     assert "{not json" in page
 
 
+async def test_a_text_that_repeats_the_structured_content_stands_folded_below_it(client: Visitor, victim: Session):
+    value = {"a": [1, {"b": None}], "c": 2.5}
+    text = '{"c": 2.5, "a": [1, {"b": null}]}'
+    keep(victim, {"content": [{"type": "text", "text": text}], "structuredContent": value})
+    page = (await client.get(f"/s/{victim.id}/calls/c1")).text
+    assert "which is JSON" not in page
+    assert page.index("Structured content</p>") < page.index("The text says the same</summary>")
+    assert text.replace('"', "&#34;") in page
+    assert "Search in it" not in page  # three lines are seen at a glance
+
+
+@pytest.mark.parametrize("text", ['{"n": true}', '{"n": 1.0}', '{"n": 1, "m": 2}', '{"n": [1]}', '[{"n": 1}]'])
+async def test_a_text_that_says_something_else_is_shown_beside_the_structured_content(
+    client: Visitor, victim: Session, text: str
+):
+    keep(victim, {"content": [{"type": "text", "text": text}], "structuredContent": {"n": 1}})
+    page = (await client.get(f"/s/{victim.id}/calls/c1")).text
+    assert "which is JSON" in page
+    assert "The text says the same" not in page
+
+
+async def test_a_large_value_can_be_searched(client: Visitor, victim: Session):
+    keep(victim, {"content": [], "structuredContent": [{"number": n} for n in range(300)]})
+    assert "Search in it" in (await client.get(f"/s/{victim.id}/calls/c1")).text
+
+
 async def test_contents_of_a_resource_are_shown_by_their_kind(client: Visitor, victim: Session):
     contents = [{"uri": "x://y", "mimeType": "image/png", "blob": coded(png())}, {"uri": "x://z", "text": "words"}, 7]
     keep(victim, {"contents": contents}, method="resources/read")

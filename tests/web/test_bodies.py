@@ -85,6 +85,28 @@ async def test_where_in_the_body_it_is_wrong(script: Visitor, victim: Session):
     assert await fields("/options", {"nonsense": 1}) == {"/nonsense"}
 
 
+async def test_half_a_character_is_refused_where_it_can_be_neither_started_nor_kept(script: Visitor, victim: Session):
+    """A lone surrogate in a target once ended Parley: it was to be saved, and UTF-8 cannot write it."""
+    half = "a\ud800"
+
+    async def fields(path: str, body: object) -> set[str]:
+        answer = await script.post(path, body)
+        assert answer.status == 422, answer.text
+        return set(answer.error["fields"])
+
+    stdio, sid = {"transport": "stdio", "command": "x"}, f"/s/{victim.id}"
+    for path in ("/s", f"{sid}/connect", "/targets"):
+        assert await fields(path, {"target": {**stdio, "args": [half]}}) == {"/target/args"}
+        assert await fields(path, {"target": {**stdio, "env": {half: "x"}}}) == {"/target/env"}
+        assert await fields(path, {"target": {"transport": "http", "url": "http://x", "headers": {"x": half}}}) == {
+            "/target/headers"
+        }
+    assert await fields("/s", {"target": stdio, "options": {"meta": {"a": [half]}}}) == {"/options/meta"}
+    assert await fields(f"{sid}/options", {"meta": {"a": half}}) == {"/meta"}
+    assert await fields(f"{sid}/roots", {"roots": [{"uri": "file:///a", "name": half}]}) == {"/roots/0/name"}
+    assert await fields("/targets", {"name": half, "target": stdio}) == {"/name"}
+
+
 @pytest.mark.parametrize("query", ["wait=soon", "wait=-1", "wait=nan"])
 async def test_a_wait_is_a_number_of_seconds(query: str, script: Visitor, victim: Session):
     for path in ("", "/inbox"):
@@ -178,7 +200,7 @@ async def test_ten_thousand_ranges_are_quick(stranger: Visitor):
     ranges = "bytes=" + ",".join(f"{at}-{at}" for at in range(10_000))
     began = time.perf_counter()
     answer = await stranger.get("/static/app.css", range=ranges)
-    assert time.perf_counter() - began < 0.1 * 5  # the limit is 100 ms on an idle machine
+    assert time.perf_counter() - began < 1  # a guard: it takes less than 100 ms
     assert answer.status in {200, 400, 416}
 
 

@@ -93,6 +93,7 @@ async def test_the_page_shows_rounds_and_lets_testers_break_them(
     url = await called(script, session)
     page = (await client.get(url)).text
     assert "Round 1" in page and f"state of {len(secret)} B" in page and "&lt;b&gt;k&lt;/b&gt;" in page
+    assert '<span class="chip">round 1</span>' in page.split('id="inbox"', 1)[1]
     shown = page.split('class="rounds', 1)[1].split("</section>", 1)[0]
     assert secret not in shown and "another state in the next retry" in shown
     posted = await client.form(f"{url}/rounds", {"mode": "drop", "value": ""})

@@ -5,11 +5,12 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+import anyio
 import pytest
 from starlette.applications import Starlette
 
 from app.sessions import Session
-from app.web import sequence, stream, task_views
+from app.web import patches, sequence, stream, task_views
 from tests.drive import ME, call_tool, connected, settled, until
 from tests.drive_tasks import DONE, begin, task_of, task_peer
 from tests.web.asgi import Visitor
@@ -32,6 +33,23 @@ class Buttons(HTMLParser):
 
     def enabled(self, name: str) -> bool:
         return name in self.found and "disabled" not in self.found[name]
+
+
+async def test_a_script_that_is_quicker_than_the_list_of_tools_gets_its_task(victim: Session, script: Visitor):
+    with task_peer(support={"may": "optional"}) as peer:
+        await connected(victim, peer.target)
+        listed, victim.tools.items, victim.tools.state = victim.tools.items, [], "loading"
+        body = {"method": "tools/call", "params": {"name": "may", "arguments": {}}, "as_task": True}
+
+        async def call() -> None:
+            assert (await script.post(f"/s/{victim.id}/calls", body)).status == 202
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(call)
+            await anyio.wait_all_tasks_blocked()
+            victim.tools.items, victim.tools.state = listed, "ready"
+            victim.changed("listing.changed", "tools")
+        await until(victim, lambda: victim.client_tasks.tasks)
 
 
 @pytest.mark.requirement("R2-01", "R2-02", "R2-03", "R2-04", "S003 Tool hints", "S003 Overview")
@@ -232,7 +250,7 @@ async def test_a_plain_call_and_a_receiver_task_are_drawn_too(victim: Session, c
     assert [row.now for row in drawing.rows][-1] and drawing.rows[0].turn.code == "elicitation/create"
     html = (await client.get(f"/s/{victim.id}/tasks/{task.id}")).text
     assert '<svg class="seq"' in html and "Parley to You: the ask" in html
-    patch = stream.Tab(victim, "task", task.id, 0, victim.limits).patch()
+    patch = patches.Tab(victim, "task", task.id, 0, victim.limits).patch()
     assert patch is not None and 'hx-target="#sequence"' in patch.html
 
 
@@ -247,7 +265,7 @@ async def test_the_stream_patches_the_task_its_drawing_and_the_list(victim: Sess
             ("task", task.id, [f'hx-target="#task-{task.id}"', 'hx-target="#sequence"', "tasks/result"]),
             ("call", started.id, [f'hx-target="#call-{started.id}"', 'hx-target="#sequence"', "as a task"]),
         ):
-            tab = stream.Tab(victim, page, of, 0, victim.limits)
+            tab = patches.Tab(victim, page, of, 0, victim.limits)
             patch = tab.patch()
             assert patch is not None and all(text in patch.html for text in wanted), page
             whole = tab.snapshot()
