@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from app.core.events import EventLog
+from app.core.gists import gist
 from app.core.jsontext import Parsed
 from app.core.model import Direction, Exchange, Finding, Message, MessageKind, RpcId, StderrLine
 from app.settings import Limits
 
-_GIST = 160
 _OUTSTANDING = 10_000
 _TRIM_NOTICE = 1_000
 _SHORT = 200
@@ -280,82 +280,3 @@ class StderrLog:
 
 
 # ------------------------------------------------------------------------------------------------------- gists
-
-
-def gist(kind: MessageKind, method: str | None, value: Any, raw: bytes) -> str:
-    """One line that says what is in a message: cheap, for thousands of them."""
-    if not isinstance(value, dict):
-        return _excerpt(raw, 0)
-    if kind == "error":
-        error = value.get("error")
-        return _line(f"{error.get('code')} {error.get('message')}") if isinstance(error, dict) else _line(repr(error))
-    if kind == "response":
-        return _result_gist(method, value.get("result"), raw)
-    params = value.get("params")
-    if not isinstance(params, dict):
-        return "" if params is None else _excerpt(raw, raw.find(b'"params"') + 9)
-    if method == "notifications/progress":
-        total = params.get("total")
-        of = f" of {_number(total)}" if total is not None else ""
-        return _line(f"{_number(params.get('progress'))}{of}  {params.get('message') or ''}")
-    if method == "notifications/message":
-        data = params.get("data")
-        said = data if isinstance(data, str) else _excerpt(raw, raw.find(b'"data"') + 7)
-        return _line(f"{params.get('level')}  {said}")
-    if method in {"tools/call", "prompts/get"}:
-        at = raw.find(b'"arguments"')
-        given = _excerpt(raw, at + 12).partition(',"_meta"')[0] if at >= 0 else ""
-        return _line(f"{params.get('name')}  {given}")
-    if method == "initialize":
-        return _line(str(params.get("protocolVersion")))
-    if params.keys() == {"_meta"}:  # the envelope of 2026-07-28, the same on every request
-        return ""
-    for key in ("uri", "message", "requestId", "taskId", "level"):
-        if isinstance(params.get(key), str | int):
-            return _line(str(params[key]))
-    return _excerpt(raw, raw.find(b'"params"') + 9) if params else ""
-
-
-def _result_gist(method: str | None, result: Any, raw: bytes) -> str:
-    if isinstance(result, dict):
-        if method == "initialize":
-            server = result.get("serverInfo")
-            name = server.get("name") if isinstance(server, dict) else None
-            return _line(f"{result.get('protocolVersion')} agreed, {name}")
-        if result.get("resultType") == "input_required":
-            asked = result.get("inputRequests")
-            return _line(f"asks for {', '.join(asked) if isinstance(asked, dict) and asked else 'another call'}")
-        if isinstance(result.get("supportedVersions"), list):
-            return _line(f"{', '.join(map(str, result['supportedVersions'][:5]))} supported")
-        for key, word in (
-            ("tools", "tool"),
-            ("prompts", "prompt"),
-            ("resourceTemplates", "template"),
-            ("resources", "resource"),
-            ("roots", "root"),
-        ):
-            if isinstance(result.get(key), list):
-                count = len(result[key])
-                return f"{count} {word}{'' if count == 1 else 's'}"
-        content = result.get("content")
-        if isinstance(content, list) and content and isinstance(content[0], dict):
-            first = content[0]
-            text = first.get("text")
-            shown = text if isinstance(text, str) else str(first.get("type"))
-            return _line(("tool error  " if result.get("isError") is True else "") + shown[: _GIST * 2])
-        if not result:
-            return ""
-    return _excerpt(raw, raw.find(b'"result"') + 9)
-
-
-def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) and abs(value) < 1e15 else str(value)
-
-
-def _excerpt(raw: bytes, start: int) -> str:
-    return _line(raw[max(0, start) : max(0, start) + _GIST * 2].decode(errors="replace"))
-
-
-def _line(text: str) -> str:
-    flat = " ".join(text[: _GIST * 2].split())
-    return flat if len(flat) <= _GIST else flat[: _GIST - 1] + "…"

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.events import EventLog
+from app.core.gists import gist
 from app.core.jsontext import Parsed, dump, parse
-from app.core.log import MessageLog, StderrLog, gist, kind_of, rpc_id_of
+from app.core.log import MessageLog, StderrLog, kind_of, rpc_id_of
 from app.core.model import Direction, Finding, Message
 from app.settings import Limits
 
@@ -176,7 +177,7 @@ def test_stderr_is_kept_as_text_and_its_tail_is_whole_lines():
 @pytest.mark.parametrize(
     ("value", "method", "line"),
     [
-        ({"method": "tools/call", "params": {"name": "echo", "arguments": {"a": 1}}}, None, 'echo {"a":1}}}'),
+        ({"method": "tools/call", "params": {"name": "echo", "arguments": {"a": 1}}}, None, 'echo {"a":1}'),
         ({"method": "initialize", "id": 1, "params": {"protocolVersion": "2025-11-25"}}, None, "2025-11-25"),
         (
             {"method": "notifications/progress", "params": {"progress": 1, "total": 4, "message": "x"}},
@@ -192,6 +193,23 @@ def test_stderr_is_kept_as_text_and_its_tail_is_whole_lines():
         ({"id": 1, "result": {}}, "ping", ""),
         ({"id": 1, "result": {"content": [{"type": "text", "text": "hi"}], "isError": True}}, "x", "tool error hi"),
         ({"id": 1, "result": {"content": [{"type": "image"}]}}, "x", "image"),
+        ({"id": 1, "result": {"nextCursor": "4", "x": [None]}}, "x", '{"nextCursor":"4","x":[null]}'),
+        ({"id": 1, "result": {"tasks": []}}, "tasks/list", "0 tasks"),
+        ({"id": 1, "result": {"task": {"taskId": "t7", "status": "working", "ttl": 5}}}, "tools/call", "t7 working"),
+        ({"id": 1, "result": {"taskId": "t7", "status": "failed", "statusMessage": "no"}}, "tasks/get", "t7 failed no"),
+        ({"method": "tasks/get", "id": 1, "params": {"taskId": "t7"}}, None, "t7"),
+        (
+            {
+                "method": "sampling/createMessage",
+                "params": {"messages": [{"content": {"text": "first"}}, {"content": [{"text": "Say it"}]}]},
+            },
+            None,
+            "Say it",
+        ),
+        ({"id": 1, "result": {"role": "assistant", "content": {"type": "text", "text": "hi"}}}, "x", "hi"),
+        ({"id": 1, "result": {"action": "accept", "content": {"a": 1}}}, "elicitation/create", 'accept {"a":1}'),
+        ({"id": 1, "result": {"action": "decline"}}, "elicitation/create", "decline"),
+        ({"method": "x", "params": {"list": ["y" * 900]}}, None, '{"list":["' + "y" * 149 + "…"),
         (
             {"id": 1, "result": {"protocolVersion": "v", "serverInfo": {"name": "n"}}},
             "initialize",
