@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+import pytest
 
 from app.core.model import Exchange, HttpTarget, StdioTarget
 from app.sessions import Session
@@ -160,6 +161,19 @@ def everything_by(transport: str) -> Iterator[StdioTarget | HttpTarget]:
         return
     with everything_web("http" if transport == "http" else "sse") as peer:
         yield peer.target() if transport == "http" else peer.older()
+
+
+def stream_words(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a session is told of its GET stream from now on."""
+    words: list[str] = []
+    real = Session.stream_changed
+
+    def heard(self: Session, said: str) -> None:
+        words.append(said)
+        real(self, said)
+
+    monkeypatch.setattr(Session, "stream_changed", heard)
+    return words
 
 
 def http(status: str, headers: dict[str, str] | None = None, body: bytes = b"", *, length: int | None = None) -> str:

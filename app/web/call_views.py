@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 import anyio.to_thread
 
 from app.core import jsontext
+from app.core.forms.values import same
 from app.core.links import links_json
 from app.core.model import (
     Call,
@@ -103,26 +104,6 @@ class Shown:
         return not self.blocks and self.structured is None and self.plain is None
 
 
-def same_json(one: Any, other: Any) -> bool:
-    """Whether two values are the same JSON: `1` and `true` are not, whatever Python says; the order of keys is free."""
-    pairs = [(one, other)]
-    while pairs:
-        one, other = pairs.pop()
-        if type(one) is not type(other):
-            return False
-        if isinstance(one, dict):
-            if one.keys() != other.keys():
-                return False
-            pairs.extend((value, other[key]) for key, value in one.items())
-        elif isinstance(one, list):
-            if len(one) != len(other):
-                return False
-            pairs.extend(zip(one, other, strict=True))
-        elif one != other:
-            return False
-    return True
-
-
 ROOT_TEXT = re.compile(r"(?:/messages/[0-9]{1,6}/content(?:/[0-9]{1,6})?|/contents?/[0-9]{1,6})(?:/resource)?/text")
 """Pointers to the texts of a result: they may be JSON of their own, or Markdown."""
 _JSON_TEXT = 32 * 1024 * 1024
@@ -158,7 +139,7 @@ class _Shower:
         if text.lstrip()[:1] in ("{", "[") and len(text) <= _JSON_TEXT:
             parsed = jsontext.parse(text.encode(errors="replace"))
             if isinstance(parsed.value, dict | list) and parsed.value:
-                if same_json(parsed.value, self.structured):
+                if same(parsed.value, self.structured):
                     return Block("text", label, text[: self.text_limit], cut, again=True)
                 self.parsed[root] = parsed.value
                 tree = self.tree(parsed.value, root, label)

@@ -27,7 +27,7 @@ from tests.drive import (
     settled,
     until,
 )
-from tests.drive_http import CANARY, Peer, Shown, exchanges, http, raw_web
+from tests.drive_http import CANARY, Peer, Shown, exchanges, http, raw_web, stream_words
 
 Way = Literal["json", "sse", "older"]
 WAYS: tuple[Way, ...] = ("json", "sse", "older")
@@ -331,14 +331,7 @@ async def test_a_stream_that_fails_says_so_and_is_tried_again_with_patience(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(http_link, "_RETRY_SECONDS", 0.02)
-    words: list[str] = []
-    real = Session.stream_changed
-
-    def heard(self: Session, said: str) -> None:
-        words.append(said)
-        real(self, said)
-
-    monkeypatch.setattr(Session, "stream_changed", heard)
+    words = stream_words(monkeypatch)
     with raw_web(gets=[{"status": 500, "body": "oops"}, {"status": 503}, {"then": "end"}, {"status": 429}]) as peer:
         await connected(session, peer.target())
         await until(session, lambda: len(peer.requests("GET")) == 5 and session.info.stream == "open")

@@ -17,7 +17,7 @@ from app.protocol import http as http_link
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import HANG, ME, call, call_tool, connected, echoes, findings, flushed, inbound, settled, until
-from tests.drive_http import raw_web
+from tests.drive_http import raw_web, stream_words
 from tests.drive_modern import PREFIX, ask_form, modern_peer, modern_stdio, needs, reach, witnessed
 from tests.drive_tasks import DONE as FINISHED
 from tests.drive_tasks import begin, task_peer, text_of
@@ -474,14 +474,7 @@ async def test_a_quiet_stream_that_is_ended_from_time_to_time_is_not_left_for_lo
     """Proxies end what is silent for a minute: a server must not become hard to hear by that."""
     monkeypatch.setattr(http_link, "_RETRY_SECONDS", 0.02)
     monkeypatch.setattr(http_link, "_STEADY_SECONDS", 0.0)
-    words: list[str] = []
-    real = Session.stream_changed
-
-    def heard(self: Session, said: str) -> None:
-        words.append(said)
-        real(self, said)
-
-    monkeypatch.setattr(Session, "stream_changed", heard)
+    words = stream_words(monkeypatch)
     with raw_web(gets=[{"sse": ": nothing\n\n", "then": "end"}] * 6) as peer:
         await connected(session, peer.target())
         await call_tool(session, "seen", {"what": "GET", "count": 7})

@@ -46,14 +46,24 @@ MISSING: Final = _Missing()
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal as JSON: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(same(*pair) for pair in zip(left, right, strict=True))
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(each, right[key]) for key, each in left.items())
-    return bool(left == right)
+    """Equal as JSON: 1 and 1.0 are, 1 and true are not; the order of keys is free. Iterative: a peer chooses depths."""
+    pairs = [(left, right)]
+    while pairs:
+        one, other = pairs.pop()
+        if isinstance(one, bool) or isinstance(other, bool):
+            if one is not other:
+                return False
+        elif isinstance(one, list) and isinstance(other, list):
+            if len(one) != len(other):
+                return False
+            pairs += zip(one, other, strict=True)
+        elif isinstance(one, dict) and isinstance(other, dict):
+            if one.keys() != other.keys():
+                return False
+            pairs += [(each, other[key]) for key, each in one.items()]
+        elif one != other:
+            return False
+    return True
 
 
 def is_number(value: Any) -> bool:
