@@ -318,8 +318,10 @@ class Connection:
             try:
                 reply = await rpc.request("server/discover", params, wanted)
             except RequestLost as fault:
-                self._host.step(fault.message, side="them")
-                return verdict_on_trouble(fault.trouble)
+                verdict = verdict_on_trouble(fault.trouble)
+                if isinstance(verdict, FallBack):  # else it is the end, and is said as such
+                    self._host.step(fault.message, side="them")
+                return verdict
             except LinkError as fault:
                 trouble = await self._why(fault)
                 self._ended_by_probe = self.options.era == "auto" and self._transport == "stdio"

@@ -1,6 +1,7 @@
 """Which era a server speaks, and how Parley finds out; what every request of 2026-07-28 carries."""
 
 import base64
+import socket
 import sys
 import time
 from pathlib import Path
@@ -96,6 +97,16 @@ async def test_a_server_that_ends_on_the_probe_is_started_again_in_the_older_era
     await session.disconnect()
     await connected(session, target, era="auto")
     assert not probed(session), "it is not killed a second time"
+
+
+@pytest.mark.requirement("R6-10")
+@pytest.mark.parametrize("era", ["auto", "legacy", "modern"])
+async def test_a_refused_connection_says_so_once(session: Session, era: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    await connect(session, HttpTarget(transport="http", url=f"http://127.0.0.1:{port}/mcp"), era=era)
+    assert session.info.trouble is not None and session.info.trouble.kind == "refused"
+    assert steps(session).count(session.info.trouble.message) == 1
 
 
 @pytest.mark.requirement("R6-10")
