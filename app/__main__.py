@@ -99,9 +99,10 @@ def _arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str] | Non
         if not command:
             raise _Stop("after -- the command of a server is missing, like: parley -- python server.py")
         for word in command:
-            # A byte that is no text could be neither shown nor saved.
-            if not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word):
-                raise _Stop(f"{_shown(word)} is not UTF-8 text, and Parley starts programs with nothing else")
+            try:
+                word.encode()
+            except UnicodeEncodeError:  # a byte that is no text could be neither shown nor saved
+                raise _Stop(f"{_shown(word)} is not UTF-8 text, and Parley starts programs with nothing else") from None
     parser = _Parser(
         prog="parley",
         usage="parley [options] [demo | URL | -- COMMAND ARGS ...]",

@@ -1,15 +1,20 @@
-"""What an address names, or the sentence that says it is not there. Knows sessions and calls; nothing of pages."""
+"""What an address names, or the sentence that says it is not there. Knows sessions, calls and lists; not pages."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from starlette.requests import Request
 
 from app.core.model import Call
 from app.sessions import Session
-from app.web.problems import unknown
+from app.sessions.listing import ListName
+from app.web.problems import Denied, unknown
+from app.web.shell import find_tool
 
 LOOK_SECONDS = 2.0
 """How long a page waits for a list that is still being read, or that nobody has looked at yet."""
+_ITEMS: dict[ListName, str] = {"tools": "tool", "prompts": "prompt", "templates": "resource template"}
 
 
 def call_of(request: Request) -> tuple[Session, Call]:
@@ -24,3 +29,20 @@ def call_with(session: Session, cid: str) -> Call:
     if found is None:
         raise unknown("There is no such call. The oldest ones are forgotten first.")
     return found
+
+
+async def listed(session: Session, name: ListName, key: str) -> tuple[list[Any], int]:
+    """A list, and where in it the item is that a key stands for; waited for where it may be on its way."""
+    items = session.listings[name].items
+    index = find_tool(items, key)
+    if index is None:
+        items = (await session.listings.known(name, LOOK_SECONDS)).items
+        index = find_tool(items, key)
+    if index is None:
+        raise not_listed(name)
+    return items, index
+
+
+def not_listed(name: ListName) -> Denied:
+    """The server has nothing of that name."""
+    return unknown(f"The server has no {_ITEMS[name]} of that name. The list may have changed since.")

@@ -15,9 +15,9 @@ from app.web import bodies, call_views, relisting
 from app.web import render as show_as
 from app.web.answers import in_json, show
 from app.web.completing import FieldView
-from app.web.found import LOOK_SECONDS
+from app.web.found import LOOK_SECONDS, listed
 from app.web.lists import Entry, ListView, Window, icon_text, list_json, list_view
-from app.web.problems import invalid, unknown, wants_json
+from app.web.problems import invalid, wants_json
 from app.web.render import Html
 from app.web.shell import Context, Shell, find_tool, key_at, keys_of, shell, text_of
 
@@ -137,10 +137,7 @@ def name_of(session: Session, key: str) -> Any:
 
 async def _find(request: Request) -> tuple[Session, str, dict[str, Any]]:
     session: Session = request.state.session
-    items = (await session.listings.known("prompts", LOOK_SECONDS)).items
-    index = find_tool(items, request.path_params["name"])
-    if index is None:
-        raise unknown("The server has no prompt of that name. The list may have changed since.")
+    items, index = await listed(session, "prompts", request.path_params["name"])
     item = items[index]
     return session, key_at(items, index), item if isinstance(item, dict) else {}
 

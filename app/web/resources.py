@@ -21,11 +21,11 @@ from app.web import bodies, call_views, relisting
 from app.web import render as show_as
 from app.web.answers import in_json, show
 from app.web.completing import FieldView
-from app.web.found import LOOK_SECONDS
+from app.web.found import LOOK_SECONDS, listed
 from app.web.lists import Entry, ListView, Window, annotation_text, icon_text, list_json, list_view
 from app.web.problems import invalid, unknown, wants_json
 from app.web.render import Html
-from app.web.shell import Context, Shell, find_tool, fragment, key_at, keys_of, shell, text_of
+from app.web.shell import Context, Shell, fragment, key_at, keys_of, shell, text_of
 
 READS = 5
 _LONGEST = 8_000
@@ -361,10 +361,7 @@ class Template(Context):
 
 async def _find(request: Request) -> tuple[Session, str, dict[str, Any]]:
     session: Session = request.state.session
-    items = (await session.listings.known("templates", LOOK_SECONDS)).items
-    index = find_tool(items, request.path_params["name"])
-    if index is None:
-        raise unknown("The server has no resource template of that name. The list may have changed since.")
+    items, index = await listed(session, "templates", request.path_params["name"])
     item = items[index]
     return session, key_at(items, index), item if isinstance(item, dict) else {}
 

@@ -26,9 +26,9 @@ from app.sessions import Session
 from app.web import bodies, call_views, views
 from app.web import render as show_as
 from app.web.answers import in_json, show
-from app.web.found import LOOK_SECONDS
-from app.web.problems import Fields, invalid, unknown, wants_json
-from app.web.shell import Argument, Context, arguments_of, find_tool, text_of, tool_keys
+from app.web.found import listed, not_listed
+from app.web.problems import Fields, invalid, wants_json
+from app.web.shell import Argument, Context, arguments_of, text_of, tool_keys
 
 Mode = Literal["form", "json"]
 Result = TypeVar("Result")
@@ -284,24 +284,13 @@ async def _answer(
 def _page(found: Found, part: ToolForm) -> ToolPage:
     base = views.tool(found.session, found.key)
     if base is None:
-        raise _no_tool()
+        raise not_listed("tools")
     return ToolPage(**base.values(), tool_form=part)
-
-
-def _no_tool() -> Exception:
-    return unknown("The server has no tool of that name. The list may have changed since.")
 
 
 async def _find(request: Request) -> Found:
     session: Session = request.state.session
-    items, name = session.tools.items, request.path_params["name"]
-    index = find_tool(items, name)
-    if index is None:
-        # It may be on its way, while the list is still being read.
-        items = (await session.listings.known("tools", LOOK_SECONDS)).items
-        index = find_tool(items, name)
-    if index is None:
-        raise _no_tool()
+    items, index = await listed(session, "tools", request.path_params["name"])
     item = items[index] if isinstance(items[index], dict) else {}
     schema = item.get("inputSchema", {"type": "object"})
     return Found(session, tool_keys(items)[index], text_of(item.get("name")), schema, weighs(schema))

@@ -1,8 +1,6 @@
 """A real Parley, a real Chromium, and pages that fail their test on any console error, page error or CSP report."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from tests.bench.processes import demo_over_http
 from tests.browser.parley import Parley, launch, running
 
 FAILURES = Path(__file__).parent / "failures"
@@ -133,11 +132,8 @@ def page(context: BrowserContext, parley: Parley) -> Page:
 @pytest.fixture(scope="session")
 def demo_url() -> Iterator[str]:
     """The demo server over HTTP, which is there at once for every test; visitors do not see each other."""
-    argv = [sys.executable, "-m", "app.demo.server", "--http", "--port", "0"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.kill()
+    with demo_over_http() as url:
+        yield url
 
 
 @pytest.fixture

@@ -3,16 +3,14 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests import peers
 from tests.browser.conftest import Watch
 from tests.browser.parley import Parley
-from tests.drive_http import everything_web
+from tests.drive_http import everything_by
 
 pytestmark = pytest.mark.peers
 
@@ -53,21 +51,11 @@ BY_TASK = {"simulate-research-query"}
 """Only to be had as a task."""
 
 
-@contextmanager
-def everything(transport: str) -> Iterator[dict[str, Any]]:
-    if transport == "stdio":
-        command, *args = peers.everything_stdio()
-        yield {"transport": "stdio", "command": command, "args": args, "env": peers.node_env()}
-    else:
-        with everything_web("http") as peer:
-            yield {"transport": "http", "url": peer.url()}
-
-
 @pytest.fixture(params=["stdio", "http"])
 def base(request: pytest.FixtureRequest, parley: Parley) -> Iterator[str]:
     """The address of a session with the server."""
-    with everything(request.param) as target:
-        path = parley.script("POST", "/s", target=target, options={"poll_interval_ms": 100})["url"]
+    with everything_by(request.param) as target:
+        path = parley.script("POST", "/s", target=target.model_dump(), options={"poll_interval_ms": 100})["url"]
         told = parley.script("GET", f"{path}?wait=20")
         assert told["connection"]["state"] == "ready", told["connection"]
         yield parley.origin + path

@@ -459,6 +459,15 @@ def test_a_command_that_dies_leaves_a_session_that_says_so(parley: Start):
 # ----------------------------------------------------------------------------------------------------------------- end
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """A shell starts what is to run in the background deaf to Ctrl-C, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_before_it_listens_ends_it_without_a_traceback(tmp_path: Path):
     fifo = tmp_path / "parley.toml"
     os.mkfifo(fifo)
