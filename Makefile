@@ -17,11 +17,12 @@ compile = $(UV) pip compile --quiet $(UPGRADE) --universal --python-version 3.11
 	--no-emit-index-url --constraints .lock/constraints.in --custom-compile-command "make lock"
 
 .DELETE_ON_ERROR:
-.PHONY: help run test long-task check format bench screenshots setup chromium lock clean
+.PHONY: help run test attacks long-task check format bench screenshots setup chromium lock clean
 
 help:
 	@echo "make run          start Parley with the demo one click away (ARGS=... goes to its command line)"
 	@echo "make test         set up everything, check, and run all tests (PYTEST_ARGS=... adds to pytest)"
+	@echo "make attacks      the attacks and odd servers alone, as one table"
 	@echo "make long-task    the browser test of a task that takes 30 seconds"
 	@echo "make check        style, types, layers and templates; seconds"
 	@echo "make format       let ruff put style and imports right"
@@ -37,6 +38,9 @@ run: $(VENV)/.runtime
 test: setup check
 	$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/browser $(PYTEST_ARGS)
 	$(PY) -m pytest -n 2 --dist worksteal tests/browser $(PYTEST_ARGS)
+
+attacks: setup
+	$(PY) -m tests.attacks
 
 long-task: setup
 	PARLEY_TASK_SECONDS=30 $(PY) -m pytest -q -n 0 tests/browser/test_tasks.py

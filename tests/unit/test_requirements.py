@@ -14,7 +14,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
 MANIFEST = tomllib.loads((TESTS / "requirements.toml").read_text())
-ID = re.compile(r"(R[1-7]-[0-9]{2}|S[0-9]{2}|F[0-9]{2}|SC-[0-9]+|N?FR-[0-9]+|[UI]T-[0-9]+|S00[0-4] .+)")
+ID = re.compile(r"(R[1-7]-[0-9]{2}|[SFHMB][0-9]{2}|SC-[0-9]+|N?FR-[0-9]+|[UI]T-[0-9]+|S00[0-4] .+)")
 
 
 def carried(path: Path) -> Iterator[tuple[str, int]]:
