@@ -271,6 +271,8 @@ def split(url: str) -> Parts:
         raise EgressError("bad-url", "an address must not contain spaces or control characters")
     if not url.isascii():
         raise EgressError("bad-url", "an address has only ASCII characters; write the others percent-encoded")
+    if port == 0:
+        raise EgressError("bad-url", f"{url} names port 0, on which nobody listens")
     port = port or (443 if parts.scheme == "https" else 80)
     return Parts(parts.scheme, parts.netloc, (parts.scheme, parts.hostname.lower(), port))
 

@@ -25,7 +25,17 @@ import anyio
 import anyio.to_thread
 from pydantic import TypeAdapter, ValidationError
 
-from app.core.model import AnyTarget, DemoTarget, Gone, Options, Refused, StdioTarget, Target, masked_url
+from app.core.model import (
+    LAST_MOMENT,
+    AnyTarget,
+    DemoTarget,
+    Gone,
+    Options,
+    Refused,
+    StdioTarget,
+    Target,
+    masked_url,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -45,6 +55,16 @@ CREATE TABLE IF NOT EXISTS targets (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, missing TEXT NOT NULL,
     options TEXT NOT NULL, used REAL NOT NULL
 ) STRICT
+"""
+_PUT: Final = """
+INSERT INTO targets VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+    name = iif(excluded.name = '', name, excluded.name), target = excluded.target, missing = excluded.missing,
+    options = excluded.options, used = excluded.used
+"""
+_TRIM: Final = """
+DELETE FROM targets WHERE owner = :owner AND name = '' AND id NOT IN (
+    SELECT id FROM targets WHERE owner = :owner AND name = '' ORDER BY used DESC LIMIT :recent
+)
 """
 _target: TypeAdapter[AnyTarget] = TypeAdapter(Target)
 _T = TypeVar("_T")
@@ -107,7 +127,11 @@ def _plain_arguments(args: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _plain_url(url: str) -> str:
-    parts = urlsplit(masked_url(url))
+    plain = masked_url(url)
+    try:
+        parts = urlsplit(plain)
+    except ValueError:  # a bracket that was part of what is masked
+        return LEFT_OUT
     if "@" in parts.netloc:
         parts = parts._replace(netloc=f"{LEFT_OUT}@{parts.netloc.rpartition('@')[2]}")
     return urlunsplit(parts)
@@ -234,13 +258,12 @@ class Store:
 
     async def write(self, kept: Kept) -> None:
         """Bring one target to disk, without its secrets. Never raises; `trouble` says what went wrong."""
-        row, recent = _row(kept), [one.id for one in self.of(kept.owner) if not one.saved]
+        row = _row(kept)
 
         def put(file: sqlite3.Connection) -> None:
-            file.execute("INSERT OR REPLACE INTO targets VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-            known = json.dumps(recent)
-            query = "DELETE FROM targets WHERE owner = ? AND name = '' AND id NOT IN (SELECT value FROM json_each(?))"
-            file.execute(query, (kept.owner, known))
+            file.execute(_PUT, row)
+            # By what stands in the file: another Parley may have written there what this one has never seen.
+            file.execute(_TRIM, {"owner": kept.owner, "recent": RECENT})
 
         await self._work(put)
 
@@ -376,7 +399,7 @@ def _of_row(row: tuple[Any, ...]) -> Kept | None:
             owner=owner,
             target=_target.validate_json(target),
             options=Options.model_validate_json(options),
-            used=used,
+            used=used if 0 <= used <= LAST_MOMENT else 0.0,
             name=name,
             missing=tuple(str(one) for one in json.loads(missing)),
         )

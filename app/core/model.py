@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -142,6 +142,18 @@ class HttpTarget(_Strict):
     headers: dict[str, str] = Field(default_factory=dict, max_length=50)
     secret: tuple[str, ...] = Field(default=(), max_length=50)
     """Names of headers whose values are never shown; the usual suspects are masked in any case."""
+
+    @field_validator("url")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        """Refuses what no address can be. Whether it can be dialled is found out, and said, by the connection."""
+        try:
+            port = urlsplit(value).netloc.rpartition(":")[2]
+        except ValueError:
+            raise ValueError("this is no address: look at the brackets and the letters of its host") from None
+        if port and not port.strip("0"):
+            raise ValueError("nobody listens on port 0; write the port of the server")
+        return value
 
     @field_validator("headers")
     @classmethod
@@ -654,6 +666,14 @@ class News:
     gone: list[type_json]
 
 
+LAST_MOMENT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+
+
+def moment(at: float) -> datetime:
+    """A time in UTC. What no calendar has (before 1970, after 9999, not a number) is the nearest that one has."""
+    return datetime.fromtimestamp(min(max(at, 0.0), LAST_MOMENT) if at == at else 0.0, UTC)
+
+
 def wire_time(at: float) -> str:
     """RFC 3339, UTC, milliseconds."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment(at).isoformat(timespec="milliseconds").replace("+00:00", "Z")

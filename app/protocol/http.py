@@ -785,7 +785,11 @@ class SseLink(_HttpLink):
 
     def _found_endpoint(self, data: bytes) -> Trouble | None:
         """Where to POST. It must be of the same origin: a server does not get to aim us at somebody else."""
-        where = urljoin(self._target.url, data.decode(errors="replace").strip())
+        named = data.decode(errors="replace").strip()
+        try:
+            where = urljoin(self._target.url, named)
+        except ValueError:
+            where = named  # and `split` says what is wrong with it
         try:
             same = split(where).origin == split(self._target.url).origin
         except EgressError as fault:

@@ -14,7 +14,6 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +21,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-from app.core.model import Finding, Message
+from app.core.model import Finding, Message, moment
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -84,13 +83,13 @@ def size(n: int) -> str:
 
 def clock(at: float) -> str:
     """14:02:07.118, UTC."""
-    moment = datetime.fromtimestamp(at, UTC)
-    return f"{moment.hour:02}:{moment.minute:02}:{moment.second:02}.{moment.microsecond // 1000:03}"
+    when = moment(at)
+    return f"{when.hour:02}:{when.minute:02}:{when.second:02}.{when.microsecond // 1000:03}"
 
 
 def time_of_day(at: float) -> str:
     """14:02:07, UTC."""
-    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
+    return f"{moment(at):%H:%M:%S}"
 
 
 def duration(ms: float | None) -> str:

@@ -19,7 +19,7 @@ from app.web import bodies, mcpjson, views
 from app.web.answers import in_json, show
 from app.web.bodies import Body, FormErrors
 from app.web.connect_views import kept_json
-from app.web.problems import unknown, wants_json
+from app.web.problems import Denied, unknown, wants_json
 
 
 class SaveBody(BaseModel):
@@ -49,8 +49,12 @@ async def save(request: Request) -> Response:
         identity = request.state.identity
         form = views.connect_form(None, registry, identity, values=body.data, errors=fault.fields)
         return await show(request, form, 422)
-    kept = [await registry.store.save(owner, one.target, one.options, one.name) for one in wanted]
+    kept, trouble = [], ""
+    for one in wanted:
+        kept.append(await registry.store.save(owner, one.target, one.options, one.name))
+        trouble = registry.store.trouble or trouble
     if wants_json(request):
+        _on_disk(kept[0], trouble)
         return in_json(kept_json(kept[0]), 201)
     return RedirectResponse("/", 303)
 
@@ -63,6 +67,7 @@ async def rename(request: Request) -> Response:
     wanted = body.read(RenameBody, lambda form: {"name": form.text("name")})
     kept = await registry.store.rename(kept.owner, kept.id, wanted.name)
     if wants_json(request):
+        _on_disk(kept, registry.store.trouble)
         return in_json(kept_json(kept))
     return RedirectResponse("/", 303)
 
@@ -75,8 +80,16 @@ async def delete(request: Request) -> Response:
     body.read(bodies.Nothing, lambda form: {})
     await registry.store.delete(kept.owner, kept.id)
     if wants_json(request):
+        _on_disk(kept, registry.store.trouble)
         return in_json({"id": kept.id, "deleted": True, "time": wire_time(registry.wall())})
     return RedirectResponse("/", 303)
+
+
+def _on_disk(kept: Kept, trouble: str) -> None:
+    """A script hears of a change that ends with the process. People go back to a page that says so: Saving is off."""
+    if trouble:
+        words = f"This holds until Parley ends, but it could not be written: {trouble}"
+        raise Denied(507, "not-saved", words, detail={"id": kept.id})
 
 
 def _kept(request: Request) -> Kept:

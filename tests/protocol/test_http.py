@@ -632,6 +632,16 @@ async def test_an_endpoint_of_another_origin_is_not_followed(session: Session, e
         assert [each.path for each in peer.requests()] == ["/sse"]
 
 
+@pytest.mark.requirement("M04", "M12")
+@pytest.mark.parametrize("endpoint", ["http://[::1", "//[x", "http://127.0.0.1:0/m", "http://127.0.0.1:x/m"])
+async def test_m04_an_endpoint_that_is_no_address_is_said_in_words(session: Session, endpoint: str):
+    with raw_web(endpoint=endpoint) as peer:
+        await connect(session, peer.older())
+        assert session.info.trouble is not None
+        assert session.info.trouble.kind == "endpoint"
+        assert session.info.trouble.message.startswith("The endpoint the server named cannot be used: ")
+
+
 @pytest.mark.requirement("R5-47", "F02")
 async def test_a_stream_without_an_endpoint_is_no_older_server(session: Session):
     hello = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: hello\n\n"

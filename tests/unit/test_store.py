@@ -1,6 +1,7 @@
 """Saved targets outlive the process, secrets do not; and a broken disk costs only the saving (F25)."""
 
 import errno
+import math
 import os
 import sqlite3
 import stat
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.core.model import DemoTarget, Gone, HttpTarget, Options, Refused, StdioTarget
+from app.core.model import DemoTarget, Gone, HttpTarget, Options, Refused, StdioTarget, wire_time
 from app.store import FILE, RECENT, Store, secret_names, sounds_secret, without_secrets
+from app.web import render
 
 SERVER = StdioTarget(
     command="uv",
@@ -274,3 +276,108 @@ def test_the_database_is_not_imported_at_the_start():
     code = "import app.store, app.sessions, app.web.app, sys; print('sqlite3' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert found.stdout.strip() == "False"
+
+
+# --- two Parleys, and what a file may say ---------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("M05")
+async def test_m05_two_parleys_on_one_directory_keep_each_others_recent_targets(tmp_path: Path):
+    one, two = await opened(tmp_path), await opened(tmp_path)
+    for number in range(3):
+        await used(one, HttpTarget(transport="http", url=f"http://one/{number}"))
+        await used(two, HttpTarget(transport="http", url=f"http://two/{number}"))
+    await one.close()
+    store = await again(two)
+    urls = {kept.target.url for kept in store.of("me") if isinstance(kept.target, HttpTarget)}
+    assert urls == {f"http://{host}/{number}" for host in ("one", "two") for number in range(3)}
+    await store.close()
+
+
+@pytest.mark.requirement("M05")
+async def test_m05_the_file_still_holds_no_more_than_the_most_recent_ones(tmp_path: Path):
+    one, two = await opened(tmp_path), await opened(tmp_path)
+    for number in range(RECENT):
+        await used(one, HttpTarget(transport="http", url=f"http://one/{number}"))
+        await used(two, HttpTarget(transport="http", url=f"http://two/{number}"))
+    await one.close()
+    store = await again(two)
+    urls = [kept.target.url for kept in store.of("me") if isinstance(kept.target, HttpTarget)]
+    newest = [f"http://{host}/{number}" for number in reversed(range(RECENT)) for host in ("two", "one")]
+    assert urls == newest[:RECENT]
+    await store.close()
+
+
+@pytest.mark.requirement("M05")
+async def test_m05_using_a_target_does_not_take_the_name_that_another_parley_gave_it(tmp_path: Path):
+    one = await opened(tmp_path)
+    await used(one, SERVER)
+    two = await opened(tmp_path)
+    await one.rename("me", one.of("me")[0].id, "Desk")
+    await used(two, SERVER)
+    await one.close()
+    store = await again(two)
+    assert [kept.name for kept in store.of("me")] == ["Desk"]
+    await store.close()
+
+
+@pytest.mark.requirement("M05")
+def test_m05_many_processes_write_at_the_same_time_and_none_loses_a_saved_target(tmp_path: Path):
+    program = """
+import sys, anyio
+from pathlib import Path
+from app.core.model import HttpTarget, Options
+from app.store import Store
+
+async def main():
+    store = Store(Path(sys.argv[1]))
+    await store.open()
+    for number in range(20):
+        target = HttpTarget(transport="http", url=f"http://{sys.argv[2]}/{number}")
+        await store.save("me", target, Options(), f"{sys.argv[2]} {number}")
+        assert store.trouble == "", store.trouble
+        await store.write(store.used("me", HttpTarget(transport="http", url=f"http://r/{sys.argv[2]}/{number}"), Options()))
+        assert store.trouble == "", store.trouble
+    await store.close()
+
+anyio.run(main)
+"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    writers = [subprocess.Popen([*command, f"w{number}"], stderr=subprocess.PIPE, text=True) for number in range(3)]
+    for writer in writers:
+        assert (writer.communicate(timeout=60)[1], writer.returncode) == ("", 0)
+    file = sqlite3.connect(tmp_path / FILE)
+    assert file.execute("SELECT count(*) FROM targets WHERE name != ''").fetchone() == (60,)
+    assert file.execute("SELECT count(*) FROM targets WHERE name = ''").fetchone() == (RECENT,)
+    file.close()
+
+
+@pytest.mark.requirement("M04")
+@pytest.mark.parametrize("number", ["9e999", "-9e999", "1e300", "-1", "253402300800"])
+async def test_m04_a_stored_time_that_is_no_time_is_read_as_none(tmp_path: Path, number: str):
+    await (await _saved(tmp_path, SERVER)).close()
+    file = sqlite3.connect(tmp_path / FILE)
+    with file:
+        file.execute(f"UPDATE targets SET used = {number}")
+    file.close()
+    store = await opened(tmp_path)
+    assert [(kept.name, kept.used) for kept in store.of("me")] == [("It", 0.0)]
+    await store.close()
+
+
+@pytest.mark.requirement("M04")
+@pytest.mark.parametrize(
+    ("at", "shown"),
+    [
+        (math.inf, "9999-12-31T23:59:59.000Z"),
+        (1e300, "9999-12-31T23:59:59.000Z"),
+        (-math.inf, "1970-01-01T00:00:00.000Z"),
+        (-1e300, "1970-01-01T00:00:00.000Z"),
+        (math.nan, "1970-01-01T00:00:00.000Z"),
+        (1_700_000_000.25, "2023-11-14T22:13:20.250Z"),
+    ],
+)
+def test_m04_every_number_can_be_shown_as_a_time(at: float, shown: str):
+    assert wire_time(at) == shown
+    assert render.clock(at) == shown[11:23]
+    assert render.time_of_day(at) == shown[11:19]

@@ -12,6 +12,7 @@ import pytest
 from starlette.applications import Starlette
 
 from app.core.model import HttpTarget, StdioTarget, target_digest
+from app.egress import EgressError, split
 from app.settings import Settings, local
 from app.store import FILE
 from app.web import mcpjson
@@ -300,3 +301,107 @@ async def test_the_file_holds_what_was_saved(client: Visitor, tmp_path: Path):
     file = sqlite3.connect(tmp_path / "data" / FILE)
     assert file.execute("SELECT owner, name FROM targets").fetchall() == [("local", "Billing")]
     file.close()
+
+
+# -------------------------------------------------------------------------------------- addresses that are none, and M10
+
+NO_ADDRESS = ["http://[::1", "http://::1]/", "https://u@[v1/", "http://[nonsense]/", "http://h\u2100/"]
+NO_HOST = ["http://", "http://:80/", "http://h:x/", "http://h:99999/", "http:///x"]
+"""These have no 500 behind them: the connection says what is wrong with them."""
+BRACKETS = "http://[v1.a&token=x]/mcp"
+"""An address as `urlsplit` reads it, until its secret is masked, and the bracket with it."""
+
+
+@pytest.mark.requirement("M04")
+@pytest.mark.parametrize("url", NO_ADDRESS)
+async def test_m04_what_is_no_address_is_answered_in_words(client: Visitor, script: Visitor, url: str):
+    body = {"target": {"transport": "http", "url": url}}
+    for path in ("/s", "/targets"):
+        said = await script.post(path, body)
+        assert (said.status, list(said.error["fields"])) == (422, ["/target/url"]), said.text
+        shown = await client.form(path, {"transport": "sse", "url": url})
+        assert shown.status == 422
+        assert "Value error" not in shown.text
+    pasted = await client.form("/s", paste({"url": url}))
+    assert pasted.status == 200
+    assert "Value error" not in pasted.text
+    assert await listed(script) == []
+
+
+@pytest.mark.requirement("M04")
+@pytest.mark.parametrize("url", NO_HOST)
+async def test_m04_what_nobody_can_dial_is_said_by_the_connection(script: Visitor, url: str):
+    opened = await script.post("/s", {"target": {"transport": "http", "url": url}})
+    assert opened.status == 201, opened.text
+    connection = (await script.json(f"{opened.json()['url']}?wait=20"))["connection"]
+    assert (connection["state"], connection["error"]["kind"]) == ("lost", "bad-url")
+
+
+@pytest.mark.requirement("M04")
+async def test_m04_an_address_that_masking_breaks_is_kept_without_it(script: Visitor):
+    saved = await script.post("/targets", {"target": {"transport": "http", "url": BRACKETS}})
+    assert saved.status == 201, saved.text
+    assert saved.json()["missing"] == []
+    opened = await script.post("/s", {"target": {"transport": "http", "url": BRACKETS}})
+    assert opened.status == 201
+    assert (await script.json(f"{opened.json()['url']}?wait=20"))["connection"]["state"] == "lost"
+
+
+@pytest.mark.requirement("M04")
+@pytest.mark.parametrize("number", ["9e999", "-9e999", "1e300"])
+async def test_m04_a_stored_time_of_infinity_breaks_no_page(
+    client: Visitor, settings: Settings, app: Starlette, number: str
+):
+    assert (await client.form("/targets", {"transport": "http", "url": "http://h/", "name": "Odd"})).status == 303
+    await app.state.registry.store.close()
+    file = sqlite3.connect(settings.data_dir / FILE)  # type: ignore[operator]
+    with file:
+        file.execute(f"UPDATE targets SET used = {number}")
+    file.close()
+    async for other in next_process(settings):
+        await other.app.state.registry.store.loaded(20)
+        assert "Odd" in (await other.get("/")).text
+        assert [one["used_at"] for one in await listed(other)] == ["1970-01-01T00:00:00.000Z"]
+
+
+@pytest.mark.requirement("M12")
+@pytest.mark.parametrize("url", ["http://h:0/", "https://127.0.0.1:00/mcp", "http://[::1]:0"])
+async def test_m12_port_0_is_refused_and_not_replaced(client: Visitor, script: Visitor, url: str):
+    said = await script.post("/s", {"target": {"transport": "http", "url": url}})
+    assert said.status == 422
+    assert said.error["fields"] == {"/target/url": ["nobody listens on port 0; write the port of the server"]}
+    shown = await client.form("/s", {"transport": "http", "url": url})
+    assert (shown.status, "nobody listens on port 0" in shown.text) == (422, True)
+    with pytest.raises(EgressError) as refused:
+        split(url)
+    assert refused.value.kind == "bad-url"
+    assert "port 0" in refused.value.detail
+
+
+@pytest.mark.requirement("M10")
+async def test_m10_a_target_that_could_not_be_saved_is_not_called_saved(
+    client: Visitor, script: Visitor, app: Starlette, tmp_path: Path
+):
+    store = app.state.registry.store
+    await store.loaded(20)
+    saved = (await script.post("/targets", {"target": {"transport": "http", "url": "http://h/1"}})).json()
+    store._close()
+    _damage(tmp_path / "data" / FILE)
+    for path, body in (
+        ("/targets", {"target": {"transport": "http", "url": "http://h/2"}, "name": "Two"}),
+        (f"/targets/{saved['id']}", {"name": "One"}),
+        (f"/targets/{saved['id']}/delete", None),
+    ):
+        said = await script.post(path, body)
+        assert (said.status, said.error["kind"]) == (507, "not-saved"), said.text
+        assert "is damaged" in said.error["message"]
+        assert said.error["id"]
+    assert [one["name"] for one in await listed(script)] == ["Two"], "it holds until the process ends"
+    opened = await script.post("/s", {"target": raw_target().model_dump(mode="json")})
+    assert opened.status == 201, "connecting needs no disk"
+    assert (await script.json(f"{opened.json()['url']}?wait=20"))["connection"]["state"] == "ready"
+    page = await client.form("/targets", {"transport": "http", "url": "http://h/3", "name": "Three"})
+    assert page.status == 303
+    assert "Saving is off: " in (await client.get("/")).text
+    (tmp_path / "data" / FILE).unlink()
+    assert (await script.post("/targets", {"target": {"transport": "http", "url": "http://h/4"}})).status == 201
