@@ -336,7 +336,8 @@ async def main():
         target = HttpTarget(transport="http", url=f"http://{sys.argv[2]}/{number}")
         await store.save("me", target, Options(), f"{sys.argv[2]} {number}")
         assert store.trouble == "", store.trouble
-        await store.write(store.used("me", HttpTarget(transport="http", url=f"http://r/{sys.argv[2]}/{number}"), Options()))
+        recent = HttpTarget(transport="http", url=f"http://recent/{sys.argv[2]}/{number}")
+        await store.write(store.used("me", recent, Options()))
         assert store.trouble == "", store.trouble
     await store.close()
 
