@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from app import __version__
+from app import __version__, process
 
 # pydantic looks for plugins in every installed package, which costs the start 30 ms, and there are none.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -196,8 +196,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
 
     from app.settings import local
 
-    # Taken out, so that no child process can find it there.
-    token = os.environ.pop("PARLEY_TOKEN", None) or None
+    # Taken out, so that no child process can find it: not in its own environment, nor by a look at ours.
+    token = process.take_variable("PARLEY_TOKEN")
     if arguments.token_file is not None:
         token = _read(arguments.token_file, "token file").strip()
     file = arguments.config or os.environ.get("PARLEY_CONFIG") or None
@@ -347,7 +347,7 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
     except serve.CannotListen as fault:
         raise _Stop(str(fault), _FAILED) from fault
     settings = settings.model_copy(update={"port": sockets[0].getsockname()[1]})
-    serve.set_up_log()
+    serve.set_up_log(settings.limits)
 
     from app.web.app import create_app
 

@@ -55,6 +55,20 @@ class Limits(BaseModel):
     sessions: int = Field(default=200, gt=0)
     streams_per_browser: int = Field(default=4, gt=0)
     streams: int = Field(default=400, gt=0)
+    open_files: int = Field(default=4096, ge=64)
+    """What Parley asks the system for at its start; its children get the limit back that it had before."""
+    connections: int = Field(default=1_000, ge=32)
+    """Open connections of browsers and scripts, and at most half of the open files that the system allows. Before it
+    is reached, those that have been silent the longest are closed."""
+    keep_alive_seconds: int = Field(default=15, gt=0)
+    """How long a connection may be silent after an answer."""
+    head_seconds: float = Field(default=10, gt=0)
+    """How long a connection may take to send the head of a request, from its beginning or its first byte."""
+    body_seconds: float = Field(default=30, gt=0)
+    body_bytes_per_second: int = Field(default=1024, gt=0)
+    """A body gets the time above, and one more second for each of these many bytes that have arrived."""
+    unread_seconds: float = Field(default=30, gt=0)
+    """How long nothing of an answer may be taken by whoever asked for it."""
     body_bytes: int = Field(default=9 * MIB, gt=0)
     """One request body of a browser or a script."""
     form_fields: int = Field(default=2_000, gt=0)
@@ -83,6 +97,10 @@ class Limits(BaseModel):
     """Messages a tab may be behind before it gets a snapshot instead."""
     stream_send_seconds: float = Field(default=5, gt=0)
     stream_ping_seconds: int = Field(default=15, gt=0)
+    log_repeats_per_minute: int = Field(default=20, gt=0)
+    """Lines of one kind in Parley's own log; how many more there were is said once a minute."""
+    log_lines_per_minute: int = Field(default=600, gt=0)
+    """Lines of all kinds together."""
     page_rows: int = Field(default=200, gt=0)
     """Log rows in a freshly loaded page."""
     page_result_bytes: int = Field(default=128 * 1024, gt=0)

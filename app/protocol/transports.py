@@ -5,7 +5,8 @@ a frame is bytes, and whoever reads it decides what it is. stdio is ours rather 
 line, the exit code and, on one bad byte, the session (sdk-cookbook.md §7).
 
 Ending a child (R5-06): close its stdin, wait; SIGTERM to its process group, wait; SIGKILL to the group, reap. The
-whole takes at most 4 seconds, also when the caller is cancelled, and ends grandchildren that stayed in the group.
+whole takes at most 5 seconds, also when the caller is cancelled, and ends grandchildren that stayed in the group; where
+Parley serves on Linux, also those that left it (H09).
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from subprocess import PIPE
 import anyio
 import anyio.abc
 import anyio.lowlevel
+import anyio.to_thread
 
+from app import process as system
 from app.core.model import DemoTarget, HttpTarget, RpcId, StdioTarget, Trouble
 from app.egress import Egress
 from app.protocol.http import open_http
@@ -102,7 +105,12 @@ class StdioLink:
     """A child process that speaks one message per line on its standard input and output (R5-40)."""
 
     def __init__(
-        self, process: anyio.abc.Process, target: StdioTarget, limits: Limits, on_stderr: Callable[[bytes], None]
+        self,
+        process: anyio.abc.Process,
+        target: StdioTarget,
+        limits: Limits,
+        on_stderr: Callable[[bytes], None],
+        mark: str = "",
     ) -> None:
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise ValueError("the child was started without pipes")
@@ -115,6 +123,10 @@ class StdioLink:
         """Somebody reads, and nothing is there."""
         self._over = False
         self._stderr_over = anyio.Event()
+        self._mark = mark
+        """Stands in the environment of the child and of whoever descends from it."""
+        self._family: frozenset[system.Process] = frozenset()
+        """Descendants of the child, as far as they are known."""
         self.pid: int | None = process.pid
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -193,8 +205,9 @@ class StdioLink:
             self._stderr_over.set()
 
     async def end(self) -> None:
-        """Close stdin, SIGTERM, SIGKILL, each with its time; then whoever is left of the group."""
+        """Close stdin, SIGTERM, SIGKILL, each with its time; then whoever is left of the group and of the family."""
         limits = self._limits
+        await self._look_around()
         with anyio.move_on_after(0.2), suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._stdin.aclose()
         if not await self._gone(limits.stdin_close_seconds):
@@ -203,19 +216,30 @@ class StdioLink:
                 self._signal(signal.SIGKILL)
                 await self._gone(limits.kill_seconds)
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._group_alive():
+            if await self._anybody_left():
                 self._signal(number)
-                await self._group_gone(_AFTER_EXIT_SECONDS)
+                system.tell(self._family, number)
+                await self._all_gone(_AFTER_EXIT_SECONDS)
 
     async def _gone(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):
             await self._process.wait()
         return self._process.returncode is not None
 
-    async def _group_gone(self, seconds: float) -> None:
+    async def _all_gone(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
-            while self._group_alive():  # noqa: ASYNC110 - grandchildren are not ours to wait for, only to look at
+            while await self._anybody_left():  # noqa: ASYNC110 - they are not ours to wait for, only to look at
                 await anyio.sleep(0.02)
+
+    async def _anybody_left(self) -> bool:
+        await self._look_around()
+        return bool(self._family) or self._group_alive()
+
+    async def _look_around(self) -> None:
+        """Find who descends from the child. One that is seen while its parent lives is known when it is an orphan."""
+        if self._mark:
+            look = system.descendants_of
+            self._family = await anyio.to_thread.run_sync(look, self._process.pid, self._mark, self._family)
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -277,7 +301,8 @@ def start_trouble(target: StdioTarget, fault: OSError) -> Trouble:
 
 
 def _tied(target: StdioTarget, environment: dict[str, str]) -> list[str]:
-    """The argument vector; on Linux through `setpriv`, so that the child dies with us even when we are killed (F24).
+    """The argument vector; on Linux through `setpriv`, so that the child dies with us even when we are killed (F24),
+    and with the limit of open files that programs expect (H06).
 
     Only for what the system can run by itself: `setpriv` would give anything else to a shell (R5-72). A command that
     cannot be found is left alone, and the system says so."""
@@ -292,7 +317,9 @@ def _tied(target: StdioTarget, environment: dict[str, str]) -> list[str]:
             head = file.read(4)
     except OSError:
         return argv
-    return [setpriv, "--pdeathsig", "KILL", "--", *argv] if head == b"\x7fELF" or head[:2] == b"#!" else argv
+    if head != b"\x7fELF" and head[:2] != b"#!":
+        return argv
+    return [setpriv, "--pdeathsig", "KILL", "--", *system.with_old_file_limit(argv)]
 
 
 @asynccontextmanager
@@ -302,7 +329,8 @@ async def _stdio(
     try:
         # Shielded: a start that is cancelled half-way would leave a child that nobody waits for.
         with anyio.CancelScope(shield=True):
-            environment = child_environment(target.env)
+            mark = system.new_mark()
+            environment = child_environment(target.env) | ({system.VARIABLE: mark} if mark else {})
             process = await anyio.open_process(
                 _tied(target, environment),
                 stdin=PIPE,
@@ -316,7 +344,7 @@ async def _stdio(
         raise LinkError(start_trouble(target, fault)) from None
     except ValueError as fault:
         raise LinkError(Trouble("start", f"{target.command} cannot be started: {fault}.", "Correct it.")) from None
-    link = StdioLink(process, target, limits, on_stderr)
+    link = StdioLink(process, target, limits, on_stderr, mark)
     try:
         yield link
     finally:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,11 +29,11 @@ WAIT = 60.0
 class Parley:
     """A process of its own, with what it prints."""
 
-    def __init__(self, *arguments: str, cwd: Path = ROOT, **env: str) -> None:
+    def __init__(self, *arguments: str, cwd: Path = ROOT, under: Sequence[str] = (), **env: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PARLEY_")}
         for name in ("DISPLAY", "WAYLAND_DISPLAY"):
             clean.pop(name, None)
-        command = [sys.executable, "-m", "app", *arguments]
+        command = [*under, sys.executable, "-m", "app", *arguments]
         self.process = subprocess.Popen(
             command,
             cwd=cwd,

@@ -303,7 +303,7 @@ async def test_the_file_holds_what_was_saved(client: Visitor, tmp_path: Path):
     file.close()
 
 
-# ----------------------------------------------------------------------------- addresses that are none, and failed saves
+# ---------------------------------------------------------------------------- addresses that are none, and failed saves
 
 NO_ADDRESS = ["http://[::1", "http://::1]/", "https://u@[v1/", "http://[nonsense]/", "http://h\u2100/"]
 NO_HOST = ["http://", "http://:80/", "http://h:x/", "http://h:99999/", "http:///x"]
