@@ -239,8 +239,8 @@ with open(os.environ["SEEN"], "w") as file:
 def test_m06_a_child_finds_the_token_in_no_environment(parley: Start, tmp_path: Path):
     one = parley()
     assert one.script("GET", "/about"), "the token opens the door"
-    target = {"transport": "stdio", "command": sys.executable, "args": ["-c", LOOK]}
-    target["env"] = {"SEEN": str(tmp_path / "seen")}
+    look = {"command": sys.executable, "args": ["-c", LOOK], "env": {"SEEN": str(tmp_path / "seen")}}
+    target = {"transport": "stdio", **look}
     path = one.script("POST", "/s", json.dumps({"target": target, "options": {"era": "legacy"}}))["url"]
     assert one.script("GET", f"{path}?wait=30")["connection"]["error"]["exit_code"] == 0
     seen = json.loads((tmp_path / "seen").read_text())
