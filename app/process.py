@@ -104,7 +104,8 @@ def with_old_file_limit(argv: list[str]) -> list[str]:
 
 
 def _prlimit() -> str | None:
-    return shutil.which("prlimit")
+    """The command that gives it back; children are started by way of its sister (`transports`), or without it."""
+    return shutil.which("prlimit") if shutil.which("setpriv") else None
 
 
 # ----------------------------------------------------------------------------------------------------- descendants
@@ -201,10 +202,12 @@ class _Row(NamedTuple):
 
 def _table() -> dict[Process, _Row]:
     """Every process of the system."""
-    table = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal():
-            continue
+    table: dict[Process, _Row] = {}
+    try:
+        entries = [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    except OSError:  # no file is left to look with; there will be another look
+        return table
+    for entry in entries:
         try:
             # The second field is a name in brackets, in which anything may stand.
             fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
