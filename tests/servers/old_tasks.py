@@ -1,7 +1,6 @@
 """A server on FastMCP 3.4 with a tool that runs as a task. Started in a virtual environment of its own."""
 
 import anyio
-
 from fastmcp import FastMCP
 
 server = FastMCP("old tasks")
