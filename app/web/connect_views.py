@@ -150,7 +150,7 @@ _OPTIONS: tuple[tuple[str, str, str, str, str, tuple[tuple[str, str], ...]], ...
         "handshake_timeout_ms",
         "Time limit of the handshake",
         "number",
-        "Milliseconds; empty means 30,000. A first start with npx or uvx downloads, and may need more.",
+        "Milliseconds; empty means the setting of Parley, 30,000. A first start with npx or uvx may need more.",
         "Patience",
         (),
     ),
