@@ -211,6 +211,8 @@ class Session:
             number=self.info.number + 1,
             began_at=self._wall(),
         )
+        given = options.handshake_timeout_ms
+        self.waits(self._limits.handshake_seconds if given is None else given / 1000)
         self._stderr_mark = self.stderr.count
         self._probe_anew = probe
         self._registry.remember(by, target, options)
