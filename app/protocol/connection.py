@@ -215,8 +215,8 @@ class Connection:
         self._probe_sent = False
         self._decided = False
         """The server itself has said why it is not to be spoken to: another start would hear the same."""
-        self._heard = False
-        """The probe was answered."""
+        self._probing = False
+        """The answer to the probe is all that is waited for."""
         self._transport = target.transport
         self._envelope: Envelope | None = None
         self._tool_headers: dict[str, ParamHeaders] = {}
@@ -321,7 +321,7 @@ class Connection:
         else:
             self._era_from = "probe"
         self._host.waits(seconds + self._patience)
-        self._probe_sent = True
+        self._probe_sent = self._probing = True
         if self._transport == "stdio":
             self._rpc_now().start_soon(self._nudge)
         probe = self._new_probe()
@@ -334,6 +334,7 @@ class Connection:
     async def _by_probe(self, probe: _Probe, seconds: float) -> Trouble | None:
         with anyio.move_on_after(seconds):
             await probe.answered.wait()
+        self._probing = False
         found = await self._conclude(probe, seconds) if probe.answered.is_set() else _silent(seconds)
         if not isinstance(found, FallBack):
             return found
@@ -365,7 +366,7 @@ class Connection:
         The session of an old server may have died of the probe while its process waits for the next line: then this
         ends it at once. One that is slow to start finds both when it comes to read."""
         await anyio.sleep(self._limits.nudge_seconds)
-        if self._version is not None or self._heard:
+        if not self._probing:
             return
 
         def sent(_: RpcId, seq: int) -> None:
@@ -422,7 +423,6 @@ class Connection:
         wanted.headers = envelope.headers("server/discover", params, {})
         try:
             probe.reply = await rpc.request("server/discover", params, wanted)
-            self._heard = True
         except LinkError as fault:
             probe.fault = fault
         probe.answered.set()
