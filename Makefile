@@ -8,6 +8,8 @@ UV     := $(VENV)/bin/uv
 MCP1   := .venv-mcp1
 FASTMCP := .venv-fastmcp
 NODE   := tests/servers/node
+CONFORMANCE := tests/conformance
+OLD    := mcp-1-6 mcp-1-9-3 fastmcp-2-3 fastmcp-3-4
 PYTEST_ARGS ?=
 
 # uv is fast; pip knows a mirror that is set up only for pip.
@@ -17,11 +19,13 @@ compile = $(UV) pip compile --quiet $(UPGRADE) --universal --python-version 3.11
 	--no-emit-index-url --constraints .lock/constraints.in --custom-compile-command "make lock"
 
 .DELETE_ON_ERROR:
-.PHONY: help run test attacks long-task check format bench screenshots setup chromium lock clean
+.PHONY: help run test test-peers conformance attacks long-task check format bench screenshots setup chromium lock clean
 
 help:
 	@echo "make run          start Parley with the demo one click away (ARGS=... goes to its command line)"
 	@echo "make test         set up everything, check, and run all tests (PYTEST_ARGS=... adds to pytest)"
+	@echo "make test-peers   real servers on old SDKs, in virtual environments of their own"
+	@echo "make conformance  the public conformance suite, with Parley as the client"
 	@echo "make attacks      the attacks and odd servers alone, as one table"
 	@echo "make long-task    the browser test of a task that takes 30 seconds"
 	@echo "make check        style, types, layers and templates; seconds"
@@ -36,8 +40,14 @@ run: $(VENV)/.runtime
 
 # Two runs, because Playwright holds an event loop in its process, and other tests start one of their own.
 test: setup check
-	$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/browser $(PYTEST_ARGS)
+	$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/browser --ignore=tests/old_peers $(PYTEST_ARGS)
 	$(PY) -m pytest -n 2 --dist worksteal tests/browser $(PYTEST_ARGS)
+
+test-peers: $(VENV)/.dev $(OLD:%=$(VENV)/.old-%)
+	$(PY) -m pytest -n 2 --dist worksteal tests/old_peers $(PYTEST_ARGS)
+
+conformance: $(VENV)/.conformance
+	$(PY) -m tests.conformance
 
 attacks: setup
 	$(PY) -m tests.attacks
@@ -107,6 +117,18 @@ $(VENV)/.npm: $(NODE)/package.json $(NODE)/package-lock.json $(NODE)/.npmrc $(VE
 	@$(PY) -m tests.peers npm ci --no-progress --loglevel=error
 	@touch $@
 
+$(VENV)/.conformance: $(CONFORMANCE)/package.json $(CONFORMANCE)/package-lock.json $(CONFORMANCE)/.npmrc $(VENV)/.dev
+	@echo "Installing the public conformance suite from npm"
+	@$(PY) -m tests.peers conformance ci --no-progress --loglevel=error
+	@touch $@
+
+$(OLD:%=$(VENV)/.old-%): $(VENV)/.old-%: .lock/peer-old-%.txt $(VENV)/.bootstrap
+	@echo "Installing the peer on $* into .venv-old-$*"
+	@rm -rf .venv-old-$*
+	@$(PY) -m venv --without-pip .venv-old-$*
+	@$(call install,.venv-old-$*/bin/python,.lock/peer-old-$*.txt)
+	@touch $@
+
 chromium: $(VENV)/.dev
 	@$(PY) -m tests.chromium $(VENV)/.chromium
 
@@ -119,8 +141,10 @@ lock: $(VENV)/.dev
 		--output-file .lock/dev.txt
 	$(compile) --group peer-mcp1 --output-file .lock/peer-mcp1.txt
 	$(compile) --group peer-fastmcp --output-file .lock/peer-fastmcp.txt
+	$(foreach old,$(OLD),$(compile) --group peer-old-$(old) --output-file .lock/peer-old-$(old).txt &&) true
 	$(PY) -m tests.peers npm install --package-lock-only --no-progress --loglevel=error
+	$(PY) -m tests.peers conformance install --package-lock-only --no-progress --loglevel=error
 
 clean:
-	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(NODE)/node_modules dist build .screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(OLD:%=.venv-old-%) $(NODE)/node_modules $(CONFORMANCE)/node_modules dist build .screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +

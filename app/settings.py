@@ -44,6 +44,10 @@ class Limits(BaseModel):
     list_pages: int = Field(default=100, gt=0)
     """Pages of a listing followed before we stop believing the cursor."""
     list_items: int = Field(default=10_000, gt=0)
+    relist_seconds: float = Field(default=60, gt=0)
+    """The longest pause before a list is read again that changes whenever it is read; it begins with one second."""
+    known_eras: int = Field(default=1_000, gt=0)
+    """Commands whose era is remembered; the ones that were learned first are forgotten first."""
     roots: int = Field(default=200, gt=0)
     open_asks: int = Field(default=100, gt=0)
     settled_asks: int = Field(default=200, gt=0)
@@ -78,11 +82,11 @@ class Limits(BaseModel):
     idle_seconds: float = Field(default=30 * 60, gt=0)
     ask_seconds: float = Field(default=24 * 3600, gt=0)
     handshake_seconds: float = Field(default=30, gt=0)
-    """How long a server may take to answer `initialize`."""
+    """How long a server may take to answer `initialize`, unless the options of a connection say otherwise."""
     probe_seconds: float = Field(default=8, gt=0)
     """How long a server may be silent to `server/discover` before it is taken for one of the older era (R6-10)."""
-    known_era_seconds: float = Field(default=600, gt=0)
-    """How long a target is remembered to be of the older era, so that it is not probed again."""
+    nudge_seconds: float = Field(default=2, gt=0)
+    """How long a process may be silent to `server/discover` before it gets a `ping`, which ends one that died of it."""
     rounds: int = Field(default=10, gt=0)
     """How often a call goes back to a server that asks for input again and again; a person may raise it (R6-31)."""
     stdin_close_seconds: float = Field(default=1.0, gt=0)

@@ -1,4 +1,5 @@
-"""What outlives the process: the targets that people saved or used, in one SQLite file of the user.
+"""What outlives the process: the targets that people saved or used, and which era each command speaks, in one SQLite
+file of the user.
 
 Memory is the truth while Parley runs, the file follows it: reading never waits for a disk, and a disk that is full,
 read-only or damaged costs only the saving (F25), which `trouble` says in words. Secrets are never written: what is
@@ -29,12 +30,14 @@ from app.core.model import (
     LAST_MOMENT,
     AnyTarget,
     DemoTarget,
+    Era,
     Gone,
     Options,
     Refused,
     StdioTarget,
     Target,
     masked_url,
+    target_digest,
 )
 
 if TYPE_CHECKING:
@@ -65,6 +68,9 @@ _TRIM: Final = """
 DELETE FROM targets WHERE owner = :owner AND name = '' AND id NOT IN (
     SELECT id FROM targets WHERE owner = :owner AND name = '' ORDER BY used DESC LIMIT :recent
 )
+"""
+_ERAS: Final = """
+CREATE TABLE IF NOT EXISTS eras (command TEXT PRIMARY KEY, era TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID
 """
 _target: TypeAdapter[AnyTarget] = TypeAdapter(Target)
 _T = TypeVar("_T")
@@ -173,7 +179,11 @@ class Store:
     """For tests: how large the file may grow, in pages."""
     trouble: str = ""
     """Why nothing is written, as a sentence without its beginning; empty while it works."""
+    eras: int = 1_000
+    """Commands whose era is remembered."""
     _kept: dict[str, Kept] = field(default_factory=dict)
+    _eras: dict[str, Era] = field(default_factory=dict)
+    """What commands spoke the last time, those that were learned first in front."""
     _file: sqlite3.Connection | None = None
     _one: anyio.CapacityLimiter | None = None
     _loaded: anyio.Event = field(default_factory=anyio.Event)
@@ -189,6 +199,8 @@ class Store:
                 kept = _of_row(row)
                 if kept is not None:
                     self._kept.setdefault(kept.id, kept)
+            known = await self._work(_read_eras)
+            self._eras = {**{key: era for key, era in known or () if era in ("legacy", "modern")}, **self._eras}
         finally:
             self._loaded.set()
 
@@ -219,6 +231,34 @@ class Store:
         """A target by its id; somebody else's is as unknown as one that never was (S15)."""
         found = self._kept.get(key)
         return found if found is not None and found.owner == owner else None
+
+    # ---- which era a command speaks
+
+    def era(self, owner: str, target: StdioTarget) -> Era | None:
+        """What this command spoke the last time; None when that is not known."""
+        return self._eras.get(_command(owner, target))
+
+    async def learn(self, owner: str, target: StdioTarget, era: Era | None) -> None:
+        """Remember what a command speaks, also over a restart; None forgets it. Never raises."""
+        key = _command(owner, target)
+        if self._eras.get(key) == era:
+            return
+        self._eras.pop(key, None)
+        if era is not None:
+            self._eras[key] = era
+        while len(self._eras) > self.eras:
+            del self._eras[next(iter(self._eras))]
+
+        def put(file: sqlite3.Connection) -> None:
+            file.execute("DELETE FROM eras WHERE command = ?", (key,))
+            if era is not None:
+                file.execute("INSERT INTO eras VALUES (?, ?, ?)", (key, era, self.wall()))
+                file.execute(
+                    "DELETE FROM eras WHERE command NOT IN (SELECT command FROM eras ORDER BY at DESC LIMIT ?)",
+                    (self.eras,),
+                )
+
+        await self._work(put)
 
     # ---- writing
 
@@ -336,6 +376,7 @@ class Store:
                 file.execute(f"PRAGMA max_page_count = {self.max_pages:d}")
             with file:
                 file.execute(_TABLE)
+                file.execute(_ERAS)
                 file.execute(f"PRAGMA user_version = {_VERSION:d}")
         except BaseException:
             file.close()
@@ -383,6 +424,15 @@ def _row(kept: Kept) -> tuple[str, str, str, str, str, str, float]:
         _plain_options(kept.options).model_dump_json(exclude_defaults=True),
         kept.used,
     )
+
+
+def _command(owner: str, target: StdioTarget) -> str:
+    """What an era is remembered by: a command with all that belongs to it but its secrets, as a digest."""
+    return f"{owner} {target_digest(without_secrets(target)[0])}"
+
+
+def _read_eras(file: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    return list(file.execute("SELECT command, era FROM eras ORDER BY at LIMIT 10000"))
 
 
 def _read(file: sqlite3.Connection) -> list[tuple[Any, ...]]:

@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> int:
     sentences = {each: text for each, text in claimed.items() if ROW.fullmatch(each)}
     runs, code = [], 0
     # Two runs, as in `make test`: Playwright holds an event loop in its process.
-    for where in (["tests", "--ignore=tests/browser"], ["tests/browser"]):
+    for where in (["tests", "--ignore=tests/browser", "--ignore=tests/old_peers"], ["tests/browser"]):
         rows = Rows(set(sentences))
         ended = pytest.main([*where, "-q", "-p", "no:xdist", *arguments], plugins=[rows])
         code = code or (0 if ended == pytest.ExitCode.NO_TESTS_COLLECTED else int(ended))

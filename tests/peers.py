@@ -1,7 +1,8 @@
 """The real MCP servers that tests talk to, written by others: where they are and how they are started.
 
 `make test` installs them below this directory; Node is the binary inside a wheel, so none has to be on the machine.
-`python -m tests.peers npm ARGUMENTS` runs npm with that Node in tests/servers/node.
+`python -m tests.peers npm ARGUMENTS` runs npm with that Node in tests/servers/node, and `conformance ARGUMENTS` instead
+runs it in tests/conformance.
 """
 
 import os
@@ -13,6 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 NODE_FOLDER = ROOT / "tests" / "servers" / "node"
 NODE_MODULES = NODE_FOLDER / "node_modules"
+CONFORMANCE_FOLDER = ROOT / "tests" / "conformance"
+OLD = ("mcp-1-6", "mcp-1-9-3", "fastmcp-2-3", "fastmcp-3-4")
+"""Old SDKs, each in a virtual environment of its own that `make test-peers` makes."""
 
 
 class NotInstalled(Exception):
@@ -60,6 +64,17 @@ def fastmcp_python() -> str:
     return str(_there(ROOT / ".venv-fastmcp" / "bin" / "python"))
 
 
+def old_python(name: str) -> str:
+    """The Python of the virtual environment that holds one of the old SDKs."""
+    return str(_there(ROOT / f".venv-old-{name}" / "bin" / "python", "make test-peers"))
+
+
+def conformance_suite() -> list[str]:
+    """The command line of the public conformance suite."""
+    package = CONFORMANCE_FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+    return [str(node()), str(_there(package, "make conformance"))]
+
+
 def axe_script() -> Path:
     """axe-core, the accessibility checker, as one file to load into a page."""
     return _there(NODE_MODULES / "axe-core" / "axe.min.js")
@@ -76,24 +91,25 @@ def _node_wheel() -> Path:
     return Path(spec.origin).parent
 
 
-def _there(path: Path) -> Path:
+def _there(path: Path, command: str = "make setup") -> Path:
     if not path.exists():
-        raise NotInstalled(f"{path.relative_to(ROOT)} is not installed: run `make setup`.")
+        raise NotInstalled(f"{path.relative_to(ROOT)} is not installed: run `{command}`.")
     return path
 
 
-def _npm(arguments: list[str]) -> int:
+def _npm(folder: Path, arguments: list[str]) -> int:
     script = _node_wheel() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     command = [str(node()), str(script), *arguments]
-    return subprocess.run(command, cwd=NODE_FOLDER, env={**os.environ, **node_env()}, check=False).returncode
+    return subprocess.run(command, cwd=folder, env={**os.environ, **node_env()}, check=False).returncode
 
 
 def main(arguments: list[str]) -> int:
-    if arguments[:1] != ["npm"]:
-        print("usage: python -m tests.peers npm ARGUMENTS", file=sys.stderr)
+    folder = {"npm": NODE_FOLDER, "conformance": CONFORMANCE_FOLDER}.get(arguments[0] if arguments else "")
+    if folder is None:
+        print("usage: python -m tests.peers npm|conformance ARGUMENTS", file=sys.stderr)
         return 2
     try:
-        return _npm(arguments[1:])
+        return _npm(folder, arguments[1:])
     except NotInstalled as error:
         print(error, file=sys.stderr)
         return 1

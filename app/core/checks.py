@@ -215,6 +215,17 @@ def not_offered(method: str, capability: str) -> Finding:
     )
 
 
+def restless_list(method: str) -> Finding:
+    """A list that is said to have changed each time it is read."""
+    return Finding(
+        "R5-28",
+        "note",
+        f"The server says again and again that its list changed while `{method}` reads it, or right after.",
+        "Parley reads it again after a pause that grows, up to a minute. A client without that would never stop: send "
+        "the notification only when the list has changed.",
+    )
+
+
 def unannounced(method: str, capability: str) -> Finding:
     """A list changed, and the server never said that it would tell (R5-28)."""
     return Finding(

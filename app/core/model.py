@@ -29,6 +29,9 @@ ConnectionState = Literal["none", "connecting", "ready", "lost", "closed"]
 CallState = Literal["running", "waiting", "done", "failed", "cancelled"]
 Level = Literal["must", "should", "note"]
 Side = Literal["us", "them", "parley"]
+Era = Literal["legacy", "modern"]
+EraFrom = Literal["options", "target", "memory", "probe"]
+"""How the era of a connection came about: by an option, by the kind of target, remembered, or found out."""
 
 RpcId = str | int | float | None
 """An id as it stood on the wire; a fraction or null is a fault of the sender, and is shown."""
@@ -249,6 +252,7 @@ class Options(_Strict):
     awaiting_user_status: Literal["input_required", "working"] = "input_required"
     send_status_notifications: bool = True
     unattended_limit_ms: int | None = Field(default=None, gt=0)
+    handshake_timeout_ms: int | None = Field(default=None, gt=0, le=24 * 3_600_000)
     request_timeout_ms: int = Field(default=60_000, gt=0, le=24 * 3_600_000)
     reset_timeout_on_progress: bool = True
     max_total_timeout_ms: int | None = Field(default=None, gt=0, le=24 * 3_600_000)
@@ -360,6 +364,8 @@ class StderrLine:
     number: int
     at: float
     text: str
+    by_probe: bool = False
+    """It complains of our `server/discover`, which a server of the older era need not know."""
 
 
 # ------------------------------------------------------------------------------------------------------- calls
@@ -586,7 +592,8 @@ class ConnectionInfo:
     state: ConnectionState = "none"
     number: int = 0
     """Counts the connections of this session."""
-    era: Literal["legacy", "modern"] | None = None
+    era: Era | None = None
+    era_from: EraFrom | None = None
     protocol_version: str | None = None
     server_info: type_json = None
     server_capabilities: type_json = None
@@ -599,6 +606,8 @@ class ConnectionInfo:
     connect_ms: float | None = None
     deadline_at: float | None = None
     """While connecting: when the time limit of the handshake strikes."""
+    waits: float | None = None
+    """While connecting: how long the server may take from the last step on, in seconds."""
     transport: str | None = None
     """What carries it in the end: a target of `http` may turn out to speak the older `sse`."""
     stream: str | None = None

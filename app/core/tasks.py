@@ -18,7 +18,7 @@ Status = Literal["working", "input_required", "completed", "failed", "cancelled"
 STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
 TERMINAL: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
 TaskSupport = Literal["required", "optional", "forbidden", "absent"]
-Ending = Literal["expired", "not found", "lost", "not listed"]
+Ending = Literal["not found", "lost", "not listed"]
 
 DEFAULT_POLL_MS = 1_000
 """Between two polls when the server does not say (R2-10)."""
@@ -183,7 +183,8 @@ class Seen:
     """One task object of the server, as far as it can be read."""
 
     task_id: str
-    status: Status
+    status: Status | None
+    """None when it is none of the five: the task goes on as it was."""
     ttl: int | None
     """Milliseconds from creation; None is unlimited, or not said."""
     poll: int | None
@@ -193,7 +194,7 @@ class Seen:
 
 
 def read_task(wire: TaskWire, value: Any) -> tuple[Seen | None, list[Finding]]:
-    """A task object, and what is wrong with it (R2-08). None when it has no usable id or status."""
+    """A task object, and what is wrong with it (R2-08). None when it has no usable id."""
     if not isinstance(value, dict):
         return None, [_wrong("This is no task object.", "It was ignored.")]
     findings = []
@@ -202,7 +203,10 @@ def read_task(wire: TaskWire, value: Any) -> tuple[Seen | None, list[Finding]]:
         return None, [_wrong("The task has no `taskId`.", "Nobody can ask for it; it was ignored.")]
     if status not in STATUSES:
         shown = repr(status)[:60] if status is not None else "missing"
-        return None, [_wrong(f"The status of the task is {shown}, which is none of the five.", "It was ignored.")]
+        findings.append(
+            _wrong(f"The status of the task is {shown}, which is none of the five.", "Parley goes on polling.")
+        )
+        status = None
     missing = [name for name in ("createdAt", "lastUpdatedAt", wire.ttl) if name not in value]
     if missing:
         named = ", ".join(f"`{name}`" for name in missing)
@@ -260,7 +264,7 @@ class Visit:
 
     at: float
     what: str
-    """`created`, `notified`, `asked`, `answered`, `expired`, `not found`, `lost`, `known`, `stopped`, or a method."""
+    """`created`, `notified`, `asked`, `answered`, `outlived`, `not found`, `lost`, `known`, `stopped`, or a method."""
     text: str = ""
     seq: int | None = None
     """Of the request, or of the notification."""
@@ -294,6 +298,8 @@ class ClientTask:
     immediate: str | None = None
     """What the server wants a model to hear at once (R2-44)."""
     gone: Ending | None = None
+    outlived: bool = False
+    """Its TTL has passed, and the server still answers for it."""
     ended_at: float | None = None
     cancelling: bool = False
     followed: bool = False
@@ -352,11 +358,12 @@ class ClientTask:
 
         A move that is not legal is remarked and not followed (F18). What else it says of an ended task is taken."""
         self.ttl, self.poll = seen.ttl, seen.poll
-        if seen.status != self.status and not may_move(self.status, seen.status):
-            text = f"The task went from `{self.status}` to `{seen.status}`; nothing leaves `{self.status}`."
+        status = self.status if seen.status is None else seen.status
+        if status != self.status and not may_move(self.status, status):
+            text = f"The task went from `{self.status}` to `{status}`; nothing leaves `{self.status}`."
             return False, [_wrong(text, "Parley stays with the first end.")]
-        changed = (seen.status, seen.message) != (self.status, self.message)
-        self.status, self.message = seen.status, seen.message
+        changed = (status, seen.message) != (self.status, self.message)
+        self.status, self.message = status, seen.message
         if seen.created_at is not None:
             self.created_at = seen.created_at
         self.updated_at = seen.updated_at
@@ -393,9 +400,9 @@ def forced(text: str) -> Finding:
     return Finding("R2-01", "note", f"Sent on purpose against the rules. {text}", "A server may refuse it.")
 
 
-def first_status(wire: TaskWire, status: Status) -> Finding | None:
-    """A new task begins with `working` (R2-08)."""
-    if status in wire.starts:
+def first_status(wire: TaskWire, status: Status | None) -> Finding | None:
+    """A new task begins with `working` (R2-08). One with a status that nobody knows is remarked already."""
+    if status is None or status in wire.starts:
         return None
     return _wrong(f"The task began with the status `{status}`; it must begin with `working`.", "Followed all the same.")
 
@@ -463,6 +470,6 @@ def still_there(seconds: float) -> Finding:
     return Finding(
         "F18",
         "note",
-        f"The task has not ended within its TTL of {seconds:g} s, so Parley stopped polling.",
-        "A server may delete it at any time now. *Poll now* asks once more.",
+        f"The task has not ended within its TTL of {seconds:g} s, and the server still has it.",
+        "Parley goes on polling until it ends. The server may delete it at any time now.",
     )

@@ -12,11 +12,13 @@ says step by step how.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import anyio
+import anyio.abc
 import anyio.to_thread
 import mcp_types as t
 from mcp.client.session import ClientSession
@@ -35,6 +37,8 @@ from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcRefusal, admit
 from app.core.jsontext import THREAD_ABOVE
 from app.core.model import (
     AnyTarget,
+    Era,
+    EraFrom,
     Finding,
     Message,
     Options,
@@ -50,6 +54,7 @@ from app.protocol.modern import (
     ParamHeaders,
     TryVersion,
     sift_tools,
+    speaks_modern,
     verdict_on_error,
     verdict_on_trouble,
     verdict_on_versions,
@@ -81,6 +86,14 @@ class Host(LinkHost, Recorder, Protocol):
 
     def opened(self, transport: str, pid: int | None) -> None:
         """The link is open; the handshake begins."""
+        ...
+
+    def waits(self, seconds: float) -> None:
+        """From now on, the server has so long to answer."""
+        ...
+
+    def probed(self) -> None:
+        """A `server/discover` leaves: what a server of the older era says of it on stderr is our doing."""
         ...
 
     def ready(self, agreed: Agreed) -> None:
@@ -121,7 +134,23 @@ class Agreed:
     server_capabilities: Any
     client_capabilities: dict[str, Any]
     instructions: str | None
-    era: Literal["legacy", "modern"] = "legacy"
+    era: Era = "legacy"
+    era_from: EraFrom = "options"
+
+
+@dataclass(slots=True)
+class _Probe:
+    """One `server/discover`, from its sending to its answer, however late that comes."""
+
+    envelope: Envelope
+    answered: anyio.Event = field(default_factory=anyio.Event)
+    reply: Reply | None = None
+    fault: LinkError | None = None
+
+    @property
+    def speaks(self) -> bool:
+        """Whether the answer is there, and shows a server of 2026-07-28."""
+        return self.reply is not None and speaks_modern(self.reply.value, self.envelope.version)
 
 
 class AnyRequest(t.Request[dict[str, Any] | None, str]):
@@ -176,14 +205,18 @@ class Connection:
         limits: Limits,
         egress: Egress,
         *,
-        known_legacy: bool = False,
+        known_era: Era | None = None,
     ) -> None:
         self._target, self._host, self._limits, self._egress = target, host, limits, egress
         self.options = options
-        self._known_legacy = known_legacy
-        """This target was found to be of the older era a short while ago."""
-        self._ended_by_probe = False
-        """The server ended before it said anything: some end on whatever comes before `initialize`."""
+        self._known_era = known_era
+        """What this command spoke the last time."""
+        self._era_from: EraFrom = "options"
+        self._probe_sent = False
+        self._decided = False
+        """The server itself has said why it is not to be spoken to: another start would hear the same."""
+        self._probing = False
+        """The answer to the probe is all that is waited for."""
         self._transport = target.transport
         self._envelope: Envelope | None = None
         self._tool_headers: dict[str, ParamHeaders] = {}
@@ -208,13 +241,14 @@ class Connection:
             older = await self._attempt(self._target.model_copy(update={"transport": "sse"}))
             if self._version is not None:
                 return older
-        if self._version is None and self._ended_by_probe:
-            self._host.step("It ended when it was probed, so it is started again and spoken to in the older era.")
-            self._known_legacy = True
-            return await self._attempt(self._target)
+        if self._version is None and self._target.transport == "stdio" and self._probe_sent and not self._decided:
+            # Some servers end on whatever comes before `initialize`, and some hang; the next start is not disturbed.
+            self._host.step(trouble.message)
+            self._host.step("It is started once more, without a probe, and spoken to in the older era.")
+            return await self._attempt(self._target, probing=False)
         return trouble
 
-    async def _attempt(self, target: AnyTarget) -> Trouble:
+    async def _attempt(self, target: AnyTarget, *, probing: bool = True) -> Trouble:
         info = t.Implementation(name="parley", version=__version__)
         self._transport = target.transport
         try:
@@ -224,7 +258,7 @@ class Connection:
                 self._link = link
                 async with ClientSession(dispatcher=rpc, client_info=info) as session:
                     self._session = session
-                    trouble = await self._handshake()
+                    trouble = await self._handshake(probing)
                     if trouble is None:
                         await rpc.closed.wait()
                         # Said before the child is ended, which may take seconds.
@@ -237,7 +271,7 @@ class Connection:
 
     # ---- which era
 
-    async def _handshake(self) -> Trouble | None:
+    async def _handshake(self, probing: bool) -> Trouble | None:
         """Reach the server in the era that the options name, or in the one it speaks (R6-10)."""
         era = self.options.era
         if self._transport == "sse" and era == "modern":
@@ -246,12 +280,15 @@ class Connection:
                 f"{modern.VERSION} has no HTTP with SSE.",
                 "Choose streamable HTTP for this target, or another era in the options.",
             )
-        if era == "auto" and self._transport == "demo":
-            self._host.step("The demo speaks both eras, and begins with the older one, where it has more to show.")
-        elif era == "auto" and self._transport != "sse" and self.options.protocol_version is None:
+        if era == "auto" and self._transport in ("demo", "sse"):
+            self._era_from = "target"
+            if self._transport == "demo":
+                self._host.step("The demo speaks both eras, and begins with the older one, where it has more to show.")
+        elif era == "auto" and self.options.protocol_version is None and probing:
             return await self._detect()
         elif era == "modern":
-            found = await self._discover(self._limits.handshake_seconds)
+            self._host.waits(self._patience)
+            found = await self._discover(self._patience)
             if not isinstance(found, FallBack):
                 return found
             return Trouble(
@@ -261,34 +298,103 @@ class Connection:
             )
         return await self._shake_hands()
 
+    @property
+    def _patience(self) -> float:
+        """How long the server may take to answer `initialize`, or `server/discover` when it is to speak that era."""
+        given = self.options.handshake_timeout_ms
+        return self._limits.handshake_seconds if given is None else given / 1000
+
     async def _detect(self) -> Trouble | None:
         """Probe with `server/discover`; whatever does not show a server of that era means `initialize`."""
-        if self._known_legacy:
-            self._host.step("This target spoke the older era a short while ago, so it is not probed again.")
+        self._era_from = "memory"
+        if self._known_era == "legacy":
+            self._host.step("This command spoke the older era before, so it is not probed.")
+            trouble = await self._shake_hands()
+            if trouble is None or trouble.kind not in ("handshake", "handshake-modern"):
+                return trouble
+            self._host.step("It no longer takes `initialize`, so it is probed after all.")
+            found = await self._discover(self._patience)
+            return trouble if isinstance(found, FallBack) else found
+        seconds = min(self._limits.probe_seconds, self._patience)
+        if self._known_era == "modern":
+            seconds = self._patience  # it is slow today rather than older
         else:
-            found = await self._discover(self._limits.probe_seconds)
-            if not isinstance(found, FallBack):
-                return found
-            self._host.step(f"Fell back to the older era: {found.why}.")
-        trouble = await self._shake_hands()
-        if trouble is not None and trouble.kind == "handshake-modern":
-            # The probe reached a slow server, which now speaks that era alone; or it was updated meanwhile.
-            self._host.step(f"It speaks {modern.VERSION} after all, so it is asked again.")
-            again = await self._discover(self._limits.handshake_seconds)
-            return trouble if isinstance(again, FallBack) else again
+            self._era_from = "probe"
+        self._host.waits(seconds + self._patience)
+        self._probe_sent = self._probing = True
+        if self._transport == "stdio":
+            self._rpc_now().start_soon(self._nudge)
+        probe = self._new_probe()
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._ask, probe)
+            trouble = await self._by_probe(probe, seconds)
+            group.cancel_scope.cancel()
         return trouble
 
-    async def _shake_hands(self) -> Trouble | None:
+    async def _by_probe(self, probe: _Probe, seconds: float) -> Trouble | None:
+        with anyio.move_on_after(seconds):
+            await probe.answered.wait()
+        self._probing = False
+        found = await self._conclude(probe, seconds) if probe.answered.is_set() else _silent(seconds)
+        if not isinstance(found, FallBack):
+            return found
+        self._host.step(f"Fell back to the older era: {found.why}.")
+        self._era_from = "probe"
+        trouble = await self._shake_hands(probe)
+        if trouble is not None and trouble.kind == "handshake-modern":
+            # The probe reached a slow server, which now speaks that era alone.
+            self._host.step(f"It speaks {modern.VERSION} after all, so it is asked again.")
+            again = await self._discover(self._patience)
+            return trouble if isinstance(again, FallBack) else again
+        if trouble is not None and trouble.kind == "handshake" and not probe.answered.is_set():
+            # A server that works on several requests at a time may refuse the second before it answers the first.
+            with anyio.move_on_after(self._limits.probe_seconds):
+                await probe.answered.wait()
+            if probe.speaks:
+                again = await self._late(probe)
+                return trouble if isinstance(again, FallBack) else again
+        return trouble
+
+    async def _late(self, probe: _Probe) -> Trouble | FallBack | None:
+        self._rpc_now().stateless = True
+        self._host.step("The answer to the probe has come after all, and it counts.")
+        return await self._conclude(probe, self._patience)
+
+    async def _nudge(self) -> None:
+        """A `ping`, the one request that may come before `initialize`, for a server that does not answer the probe.
+
+        The session of an old server may have died of the probe while its process waits for the next line: then this
+        ends it at once. One that is slow to start finds both when it comes to read."""
+        await anyio.sleep(self._limits.nudge_seconds)
+        if not self._probing:
+            return
+
+        def sent(_: RpcId, seq: int) -> None:
+            self._host.step("No answer to the probe so far", side="us", seq=seq, code="ping")
+
+        with contextlib.suppress(LinkError):
+            await self._rpc_now().request("ping", None, Outgoing(quiet=True, on_sent=sent))
+
+    async def _shake_hands(self, probe: _Probe | None = None) -> Trouble | None:
+        """`initialize`; an answer to the probe that comes meanwhile counts, when it shows the newer era."""
         self._rpc_now().stateless = False
-        with anyio.move_on_after(self._limits.handshake_seconds):
+        self._host.waits(self._patience)
+        with anyio.move_on_after(self._patience):
             try:
-                return await self._initialize()
+                reply = await self._ask_to_initialize(probe)
+                if reply is not None:
+                    return await self._initialized(reply)
             except LinkError as fault:
                 return await self._why(fault)
+            found = None if probe is None else await self._late(probe)
+            if not isinstance(found, FallBack):
+                return found
         return Trouble(
             "timeout",
-            f"The server did not answer `initialize` within {self._limits.handshake_seconds:g} s.",
-            "Check that the command starts an MCP server on stdio, and that it does not wait for something else.",
+            f"The server did not answer `initialize` within {self._patience:g} s.",
+            "Check that the command starts an MCP server on stdio, and that it does not wait for something else. "
+            "When it only needs longer, as a first start that downloads does, raise the time limit of the handshake "
+            "in the options.",
         )
 
     async def _why(self, fault: LinkError) -> Trouble:
@@ -300,46 +406,70 @@ class Connection:
 
     # ---- 2026-07-28: discovery
 
-    async def _discover(self, seconds: float, version: str = LATEST_MODERN_VERSION) -> Trouble | FallBack | None:
-        """Ask what the server is. None once the connection is ready."""
-        rpc = self._rpc_now()
+    def _new_probe(self, version: str = LATEST_MODERN_VERSION) -> _Probe:
+        return _Probe(Envelope(version, client_capabilities(self.options, version), CLIENT_INFO))
+
+    async def _ask(self, probe: _Probe) -> None:
+        """Send `server/discover`, and keep what comes back."""
+        rpc, envelope = self._rpc_now(), probe.envelope
         rpc.stateless = True
-        offered = client_capabilities(self.options, version)
-        envelope = Envelope(version, offered, CLIENT_INFO)
         params = envelope.stamp(self._with_meta(None), None)
 
         def sent(_: RpcId, seq: int) -> None:
-            self._host.step(version, side="us", seq=seq, code="server/discover")
+            self._host.probed()
+            self._host.step(envelope.version, side="us", seq=seq, code="server/discover")
 
-        reply: Reply | None = None
+        wanted = Outgoing(on_sent=sent, fate=lambda: "given up")
+        wanted.headers = envelope.headers("server/discover", params, {})
+        try:
+            probe.reply = await rpc.request("server/discover", params, wanted)
+        except LinkError as fault:
+            probe.fault = fault
+        probe.answered.set()
+
+    async def _discover(
+        self, seconds: float, version: str = LATEST_MODERN_VERSION, *, again: bool = False
+    ) -> Trouble | FallBack | None:
+        """Ask what the server is, and wait for it. None once the connection is ready."""
+        probe = self._new_probe(version)
         with anyio.move_on_after(seconds):
-            wanted = Outgoing(on_sent=sent, fate=lambda: "given up")
-            wanted.headers = envelope.headers("server/discover", params, {})
-            try:
-                reply = await rpc.request("server/discover", params, wanted)
-            except RequestLost as fault:
-                verdict = verdict_on_trouble(fault.trouble)
-                if isinstance(verdict, FallBack):  # else it is the end, and is said as such
-                    self._host.step(fault.message, side="them")
-                return verdict
-            except LinkError as fault:
-                trouble = await self._why(fault)
-                self._ended_by_probe = self.options.era == "auto" and self._transport == "stdio"
-                return trouble
-        if reply is None:
-            return FallBack(f"no answer within {seconds:g} s")
-        if reply.is_error:
-            return await self._discovery_refused(reply, version, seconds)
-        return await self._discovered(reply, envelope)
+            await self._ask(probe)
+        return await self._conclude(probe, seconds, again=again) if probe.answered.is_set() else _silent(seconds)
 
-    async def _discovery_refused(self, reply: Reply, version: str, seconds: float) -> Trouble | FallBack | None:
+    async def _conclude(self, probe: _Probe, seconds: float, *, again: bool = False) -> Trouble | FallBack | None:
+        """What an answer to `server/discover` means. None once the connection is ready."""
+        reply, fault = probe.reply, probe.fault
+        if isinstance(fault, RequestLost):
+            verdict = verdict_on_trouble(fault.trouble)
+            if isinstance(verdict, FallBack):  # else it is the end, and is said as such
+                self._host.step(fault.message, side="them")
+            return verdict
+        if fault is not None or reply is None:
+            return await self._why(fault or LinkError(_CLOSED))
+        found: Trouble | FallBack | None
+        if reply.is_error:
+            found = await self._discovery_refused(reply, probe.envelope.version, seconds, again=again)
+        else:
+            found = await self._discovered(reply, probe.envelope)
+        self._decided = isinstance(found, Trouble)
+        return found
+
+    async def _discovery_refused(
+        self, reply: Reply, version: str, seconds: float, *, again: bool
+    ) -> Trouble | FallBack | None:
         error = reply.value["error"]
         said = error.get("message") if isinstance(error, dict) else error
         self._host.step(f"{said}"[:300], side="them", seq=reply.seq, code=str(modern.error_code(error)))
         verdict = verdict_on_error(error, version)
-        if isinstance(verdict, TryVersion):
-            return await self._discover(seconds, verdict.version)
-        return verdict
+        if not isinstance(verdict, TryVersion):
+            return verdict
+        if not again:
+            return await self._discover(seconds, verdict.version, again=True)
+        return Trouble(
+            "version",
+            f"The server refused {version} twice, and says that it speaks {verdict.version}.",
+            "Compare its answers in the log: they contradict each other.",
+        )
 
     async def _discovered(self, reply: Reply, envelope: Envelope) -> Trouble | FallBack | None:
         result = reply.value.get("result")
@@ -355,7 +485,7 @@ class Connection:
         name = meta.get(modern.META_SERVER) if isinstance(meta, dict) else None
         self._host.step(f"{', '.join(supported)[:200]} supported, {_named(name)}", side="them", seq=reply.seq)
         if envelope.version not in supported:
-            verdict = verdict_on_versions(supported, None)
+            verdict = verdict_on_versions(supported)
             if not isinstance(verdict, TryVersion):
                 return verdict
             envelope.version = verdict.version
@@ -371,6 +501,7 @@ class Connection:
                 client_capabilities=envelope.capabilities,
                 instructions=instructions if isinstance(instructions, str) else None,
                 era="modern",
+                era_from=self._era_from,
             )
         )
         return None
@@ -394,16 +525,45 @@ class Connection:
 
     # ---- up to 2025-11-25: handshake
 
-    async def _initialize(self) -> Trouble | None:
-        asked = self.options.protocol_version or LATEST_HANDSHAKE_VERSION
-        offered = client_capabilities(self.options, asked)
+    def _asked_version(self) -> str:
+        return self.options.protocol_version or LATEST_HANDSHAKE_VERSION
+
+    async def _ask_to_initialize(self, probe: _Probe | None) -> Reply | None:
+        """The reply to `initialize`; None when the answer to the probe came before it, and counts."""
+        asked = self._asked_version()
         info = CLIENT_INFO if asked >= "2025-06-18" else {key: CLIENT_INFO[key] for key in ("name", "version")}
-        params = {"protocolVersion": asked, "capabilities": offered, "clientInfo": info}
+        capabilities = client_capabilities(self.options, asked)
+        params = {"protocolVersion": asked, "capabilities": capabilities, "clientInfo": info}
 
         def sent(_: RpcId, seq: int) -> None:
             self._host.step(asked, side="us", seq=seq, code="initialize")
 
-        reply = await self._request("initialize", params, Outgoing(on_sent=sent))
+        reply: Reply | None = None
+        lost: LinkError | None = None
+        async with anyio.create_task_group() as group:
+
+            async def overtake(probe: _Probe) -> None:
+                await probe.answered.wait()
+                if probe.speaks:
+                    group.cancel_scope.cancel()
+
+            if probe is not None:
+                group.start_soon(overtake, probe)
+            try:
+                reply = await self._request("initialize", params, Outgoing(on_sent=sent, fate=lambda: "given up"))
+            except LinkError as fault:
+                lost = fault
+            group.cancel_scope.cancel()
+        if probe is not None and probe.speaks:
+            return None
+        if lost is not None:
+            raise lost
+        return reply
+
+    async def _initialized(self, reply: Reply) -> Trouble | None:
+        """What the reply to `initialize` means. None once the connection is ready."""
+        asked = self._asked_version()
+        offered = client_capabilities(self.options, asked)
         if reply.is_error:
             error = reply.value["error"]
             code, said = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
@@ -447,8 +607,9 @@ class Connection:
                 version=version,
                 server_info=name,
                 server_capabilities=fields.get("capabilities"),
-                client_capabilities=offered,
+                client_capabilities=self.offered,
                 instructions=instructions if isinstance(instructions, str) else None,
+                era_from=self._era_from,
             )
         )
         return None
@@ -658,6 +819,10 @@ def _complaints(method: str, version: str, result: dict[str, Any]) -> list[str]:
             for error in fault.errors(include_url=False, include_input=False, include_context=False)[:20]
         ]
     return []
+
+
+def _silent(seconds: float) -> FallBack:
+    return FallBack(f"no answer within {seconds:g} s")
 
 
 def _named(server_info: Any) -> str:

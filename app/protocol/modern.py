@@ -118,7 +118,8 @@ def verdict_on_error(error: Any, asked: str) -> FallBack | TryVersion | Trouble:
     if code == modern.UNSUPPORTED_VERSION:
         supported = modern.supported_versions(error)
         if supported is not None:
-            return verdict_on_versions(supported, asked)
+            # One that names the very revision we asked for may take it the second time.
+            return TryVersion(asked) if asked in supported else verdict_on_versions(supported)
     if code == modern.MISSING_CAPABILITY:
         remark = modern.missing_capability(error)
         return Trouble("capability", remark.text, remark.advice)
@@ -131,10 +132,19 @@ def verdict_on_error(error: Any, asked: str) -> FallBack | TryVersion | Trouble:
     return FallBack(f"it answered {code} {said}".rstrip(" ."))
 
 
-def verdict_on_versions(supported: list[str], asked: str | None) -> FallBack | TryVersion | Trouble:
-    """What to do with the revisions that a server says it speaks."""
+def speaks_modern(reply: Mapping[str, Any], asked: str) -> bool:
+    """Whether a reply to `server/discover` shows a server of this era."""
+    if "result" not in reply:
+        return not isinstance(verdict_on_error(reply.get("error"), asked), FallBack)
+    result = reply["result"]
+    listed = result.get("supportedVersions") if isinstance(result, dict) else None
+    return isinstance(listed, list) and any(each in MODERN_PROTOCOL_VERSIONS for each in listed)
+
+
+def verdict_on_versions(supported: list[str]) -> FallBack | TryVersion | Trouble:
+    """What to do with the revisions that a server says it speaks, when the one we asked for is not among them."""
     mutual = [each for each in MODERN_PROTOCOL_VERSIONS if each in supported]
-    if mutual and mutual[-1] != asked:
+    if mutual:
         return TryVersion(mutual[-1])
     if any(each in HANDSHAKE_PROTOCOL_VERSIONS for each in supported):
         return FallBack(f"it speaks {', '.join(supported)[:200]}")

@@ -131,7 +131,7 @@ class ClientTasks:
         task.call_id, task.tool = call.id, call.subject
         task.requested_ttl, task.ttl, task.poll = call.ttl, seen.ttl, seen.poll
         task.created_at, task.updated_at = seen.created_at, seen.updated_at
-        task.status, task.message = seen.status, seen.message
+        task.status, task.message = seen.status or task.status, seen.message
         if task.terminal:
             task.ended_at = session.wall()
         first = tasks.first_status(wire, seen.status)
@@ -146,7 +146,7 @@ class ClientTasks:
         said = meta.get(tasks.IMMEDIATE) if isinstance(meta, dict) else None
         task.immediate = said[:20_000] if isinstance(said, str) else None
         leg = call.legs[-1] if call.legs else None
-        task.visit(session.wall(), "created", seen.status, None if leg is None else leg.request_seq, reply.seq)
+        task.visit(session.wall(), "created", task.status, None if leg is None else leg.request_seq, reply.seq)
         for finding in findings:
             self._polling.remark(task, finding, reply.seq)
         call.task_id, call.deadline_at = task.id, None
@@ -211,7 +211,6 @@ class ClientTasks:
             calling.settle(call, "cancelled")
             return
         sentences = {
-            "expired": "The time to live of the task passed, and it had not ended. See its page to poll once more.",
             "not found": "The server no longer knows the task.",
             "lost": "The connection ended while the task ran. Connect again: the server's list may still have it.",
             "not listed": "The server no longer lists the task.",

@@ -1,8 +1,8 @@
 """What a server says it has: tools, resources, resource templates and prompts, each list as received.
 
 A list is read whole, guarded against endless cursors, or page by page when the person wants it so. It is read again
-when the server says that it changed, and then says what is new, changed or gone. Knows the session it serves; knows
-nothing of the web.
+when the server says that it changed, and then says what is new, changed or gone. A list that changes whenever it is
+read is read again after a pause that grows. Knows the session it serves; knows nothing of the web.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from app.core import checks, modern
 from app.core.jsontext import THREAD_ABOVE, share_equal
-from app.core.model import CallError, Finding, Gone, Listing, News, Refused, target_digest
+from app.core.model import CallError, ConnectionInfo, Finding, Gone, Listing, News, Refused, target_digest
 from app.sessions.identity import PARLEY
 
 if TYPE_CHECKING:
@@ -47,6 +47,26 @@ LISTS: dict[ListName, _List] = {
 }
 _AT_ONCE: tuple[ListName, ...] = ("tools",)
 """Read as soon as the connection is ready; the others when somebody looks."""
+_SOON = 2.0
+"""Seconds after a read in which a change may have come of it."""
+_TOO_OFTEN = 3
+"""So many times in a row, and it is no burst of changes any more."""
+
+
+@dataclass(slots=True)
+class _Restless:
+    """How often in a row a list changed while it was read, or right after."""
+
+    times: int = 0
+    read_at: float = float("-inf")
+    """Monotonic: when it was read the last time."""
+    waits: bool = False
+    """It is read again after a pause."""
+    finding: Finding | None = None
+
+    def pause(self, most: float) -> float:
+        """Seconds until the next read: none at first, as changes come in bursts; then one, two, four and so on."""
+        return 0.0 if self.times <= 1 else float(min(most, 2 ** min(self.times - 2, 30)))
 
 
 class Listings:
@@ -55,7 +75,9 @@ class Listings:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._of: dict[ListName, Listing] = {name: Listing() for name in LISTS}
-        self._again: set[ListName] = set()
+        self._again: dict[ListName, int] = {}
+        """Lists that changed while they were read, and the message that said so."""
+        self._restless: dict[ListName, _Restless] = {name: _Restless() for name in LISTS}
         self._kept: dict[ListName, Listing] = {}
         self._read_from = ""
         """The target that all this is from."""
@@ -80,6 +102,7 @@ class Listings:
         self._read_from = place
         self._of = {name: Listing() for name in LISTS}
         self._again.clear()
+        self._restless = {name: _Restless() for name in LISTS}
 
     def _place(self) -> str:
         target = self._session.target
@@ -96,20 +119,48 @@ class Listings:
             if listing.state == "loading":
                 listing.state = "failed"
 
-    def notified(self, method: str) -> Finding | None:
-        """The server says that a list changed: read it again, if it was read (R5-28). A finding when it never said
-        that it would tell."""
-        unannounced = None
+    def notified(self, method: str, seq: int) -> None:
+        """The server says that a list changed: read it again, if it was read (R5-28). Remarked when it never said that
+        it would tell."""
+        session, unannounced = self._session, None
         for name, kind in LISTS.items():
-            if method == f"notifications/{kind.capability}/list_changed" and self._session.info.state == "ready":
-                if not self._session.info.declares(kind.capability, "listChanged"):
+            if method == f"notifications/{kind.capability}/list_changed" and session.info.state == "ready":
+                if not session.info.declares(kind.capability, "listChanged"):
                     unannounced = checks.unannounced(method, kind.capability)
                 self._kept.pop(name, None)
                 if self._of[name].state == "loading":
-                    self._again.add(name)
+                    self._again[name] = seq
                 elif self._of[name].state != "none" or name in _AT_ONCE:
-                    self.load(name)
-        return unannounced
+                    self._changed(name, seq)
+        if unannounced is not None:
+            session.messages.remark(seq, unannounced)
+
+    def _changed(self, name: ListName, seq: int) -> None:
+        """Read a list that changed again: at once, or after a pause when that happens again and again, which is
+        remarked once."""
+        session, state = self._session, self._restless[name]
+        if state.waits:
+            return
+        if session.mono() - state.read_at > _SOON:
+            state.times, state.finding = 0, None
+        else:
+            state.times += 1
+        pause = state.pause(session.limits.relist_seconds)
+        if not pause:
+            self.load(name)
+            return
+        state.waits = True
+        session.start_soon(self._read_later, name, pause, session.info)
+        if state.finding is None and state.times >= _TOO_OFTEN:
+            state.finding = session.messages.remark(seq, checks.restless_list(LISTS[name].method))
+            self._of[name].findings.append(state.finding)
+            session.changed("listing.changed", name)
+
+    async def _read_later(self, name: ListName, pause: float, info: ConnectionInfo) -> None:
+        await self._session.sleep(pause)
+        if self._session.info is info:
+            self._restless[name].waits = False
+            self.load(name)
 
     def load(self, name: ListName) -> None:
         """Begin to read a list, unless it is being read or the server has none."""
@@ -165,7 +216,7 @@ class Listings:
     async def _read(self, name: ListName, onto: Listing | None) -> None:
         """All pages, or the next one, as received; guarded against endless cursors (R5-26)."""
         session, kind, limits = self._session, LISTS[name], self._session.limits
-        self._again.discard(name)
+        self._again.pop(name, None)
         info, size, before = session.info, 0, self._of[name]
         listing = Listing(state="loading")
         if onto is not None:
@@ -223,10 +274,14 @@ class Listings:
             before.state = "ready" if before.at is not None and before.error is None else before.state
             listing.news = _news(before, listing, kind.known_by)
         self._of[name] = listing
+        state = self._restless[name]
+        state.read_at = session.mono()
+        if state.finding is not None:
+            listing.findings.append(state.finding)
         session.changed("listing.changed", name)
-        if name in self._again:
-            self._again.discard(name)
-            self.load(name)
+        changed = self._again.pop(name, None)
+        if changed is not None:
+            self._changed(name, changed)
 
     def _freshen(self, listing: Listing, result: Any) -> None:
         """How long a list may be used again: as long as the page of it that is stale first."""

@@ -1,8 +1,9 @@
 """How one task on the server is asked after: when to poll, what to make of the answer, when to stop.
 
 Polling is what everything rests on; a status notification only makes it shorter (R2-12). A wait ends at the interval
-that the server wants, at the end of the TTL, or when something happens to the task. Knows the session whose tasks they
-are; knows neither who waits for a task nor what becomes of its result.
+that the server wants, or when something happens to the task. The end of the TTL ends nothing: a server may then delete
+the task, and says so by -32602 (R2-11, R2-43). Knows the session whose tasks they are; knows neither who waits for a
+task nor what becomes of its result.
 """
 
 from __future__ import annotations
@@ -77,32 +78,30 @@ class Polling:
             await self.rest(task, task.next_poll)
             if over():
                 break
-            now, expires = mono(), task.expires
-            late = expires is not None and now >= expires
-            if not late and now < last + tasks.poll_seconds(task.poll) and task.id not in self._asked:
+            if mono() < last + tasks.poll_seconds(task.poll) and task.id not in self._asked:
                 continue
             self._asked.discard(task.id)
             failed = 0 if await self.poll(task, connection) else failed + 1
             if not failed and task.id in self._lost:
                 self._lost.discard(task.id)
                 waited = 0
-            last, expires = mono(), task.expires
+            last = mono()
             if over():
                 break
             if failed >= _FAILED_POLLS:
                 self.gone(task, "not found", f"{failed} polls in a row had no usable answer")
-            elif expires is not None and mono() >= expires:
+            elif not task.outlived and task.expires is not None and last >= task.expires:
+                task.outlived = True
+                task.visit(self._session.wall(), "outlived")
                 self.remark(task, tasks.still_there((task.ttl or 0) / 1000), None)
-                self.gone(task, "expired")
+                self._session.changed("task.changed", task.id)
 
     async def rest(self, task: ClientTask, until: float | None) -> None:
-        """Wait until a moment, the end of the TTL, or something that happens to the task."""
+        """Wait until a moment, or until something happens to the task."""
         nudge = self._nudges[task.id] = anyio.Event()
         if until is None:
             await nudge.wait()
             return
-        if task.expires is not None:
-            until = min(until, task.expires)
         seconds = min(_LONGEST_REST, max(0.0, until - self._session.mono()))
         async with anyio.create_task_group() as group:
 

@@ -8,16 +8,15 @@ import itertools
 import logging
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
 import anyio.abc
 import anyio.to_thread
 
-from app.core.model import AnyTarget, HttpTarget, Options, Refused, StdioTarget, target_digest
+from app.core.model import AnyTarget, Era, Options, Refused, StdioTarget, target_digest
 from app.sessions.identity import Identity
 from app.sessions.session import Session
 from app.settings import Limits, Settings
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
-_ERAS_KEPT = 1_000
 
 
 class SessionRegistry:
@@ -50,9 +48,7 @@ class SessionRegistry:
         self._numbers = itertools.count(1)
         self._loaded = anyio.Event()
         self._consents: dict[str, set[str]] = {}
-        self._legacy: OrderedDict[str, float] = OrderedDict()
-        """Targets that turned out to be of the older era, and when they did."""
-        self.store = Store(settings.data_dir, wall)
+        self.store = Store(settings.data_dir, wall, eras=settings.limits.known_eras)
         self._stack = contextlib.AsyncExitStack()
         self.egress: Egress
         self.own_ports: set[int] = {settings.port} - {0}
@@ -166,19 +162,17 @@ class SessionRegistry:
         if len(agreed) < 1000:
             agreed.add(target_digest(target))
 
-    def known_legacy(self, target: AnyTarget) -> bool:
-        """Whether this target was found to be of the older era a short while ago: no probe is needed (R6-10)."""
-        at = self._legacy.get(_place(target))
-        return at is not None and self.mono() - at < self.settings.limits.known_era_seconds
+    async def known_era(self, owner: str, target: AnyTarget) -> Era | None:
+        """Which era a command was found to speak, so that it need not be probed. An address is probed each time."""
+        if not isinstance(target, StdioTarget):
+            return None
+        await self.store.loaded()
+        return self.store.era(owner, target)
 
-    def learned_era(self, target: AnyTarget, era: Literal["legacy", "modern"]) -> None:
-        """Remember what a probe found, or that it was wrong."""
-        if era == "modern":
-            self._legacy.pop(_place(target), None)
-        elif not self.known_legacy(target):
-            self._legacy[_place(target)] = self.mono()
-        while len(self._legacy) > _ERAS_KEPT:
-            self._legacy.popitem(last=False)
+    def learned_era(self, owner: str, target: AnyTarget, era: Era | None) -> None:
+        """Remember what a probe found, or that it was wrong; None forgets it."""
+        if isinstance(target, StdioTarget):
+            self.group.start_soon(self.store.learn, owner, target, era)
 
     def remember(self, identity: Identity, target: AnyTarget, options: Options | None = None) -> None:
         """Keep a target among the recent ones; the disk follows when it can."""
@@ -187,8 +181,3 @@ class SessionRegistry:
     def recent(self, identity: Identity) -> list[AnyTarget]:
         """The targets this identity used, newest first."""
         return [kept.target for kept in self.store.of(identity.id)]
-
-
-def _place(target: AnyTarget) -> str:
-    """What an era is remembered for: an address, or a command with all that belongs to it."""
-    return target.url if isinstance(target, HttpTarget) else target_digest(target)

@@ -112,6 +112,7 @@ class Session:
         self._ended = anyio.Event()
         self._ended.set()
         self._stderr_mark = 0
+        self._probe_anew = False
         self._began = self._mono()
         self._streams = 0
         self._seen = self._mono()
@@ -194,8 +195,10 @@ class Session:
 
     # ---- connecting
 
-    def connect(self, target: AnyTarget, options: Options, *, by: Identity) -> None:
-        """Begin to connect and return at once; watch `info.state`. Refused by policy, Gone while connected."""
+    def connect(self, target: AnyTarget, options: Options, *, by: Identity, probe: bool = False) -> None:
+        """Begin to connect and return at once; watch `info.state`. Refused by policy, Gone while connected.
+
+        With `probe` it is found out anew which era the target speaks, whatever is remembered of it."""
         if self.closed:
             raise Gone("This session is closed.")
         if self.info.state in ("connecting", "ready"):
@@ -207,19 +210,17 @@ class Session:
             state="connecting",
             number=self.info.number + 1,
             began_at=self._wall(),
-            deadline_at=self._wall() + self._patience(options),
         )
+        given = options.handshake_timeout_ms
+        self.waits(self._limits.handshake_seconds if given is None else given / 1000)
         self._stderr_mark = self.stderr.count
+        self._probe_anew = probe
         self._registry.remember(by, target, options)
         logger.info("session %s connects over %s, asked by a %s", self.id, target.transport, by.kind)
         self.changed("connection.changed", "connection")
         before, self._ended = self._ended, anyio.Event()
         self._began = self._mono()
         self._registry.group.start_soon(self._live, self.info, target, options, before, self._ended)
-
-    def _patience(self, options: Options) -> float:
-        """How long connecting may take: in the era `auto` there is a probe before the handshake."""
-        return self._limits.handshake_seconds + (self._limits.probe_seconds if options.era == "auto" else 0)
 
     async def disconnect(self) -> None:
         """Close the connection; returns when the child is gone. The session and its history stay."""
@@ -243,13 +244,14 @@ class Session:
                 await self._registry.until_ready()
                 from app.protocol.connection import Connection
 
+                known = None if self._probe_anew else await self._registry.known_era(self.owner, target)
                 connection = self._connection = Connection(
                     target,
                     options,
                     self,
                     self._limits,
                     self._registry.egress,
-                    known_legacy=self._registry.known_legacy(target),
+                    known_era=known,
                 )
                 try:
                     trouble = await connection.run()
@@ -281,7 +283,8 @@ class Session:
             if self.info.state == "connecting":
                 self.step(trouble.message)
         self.info.state, self.info.trouble = state, trouble
-        self.info.ended_at, self.info.deadline_at, self.info.pid = self._wall(), None, None
+        self.info.ended_at, self.info.pid = self._wall(), None
+        self.info.deadline_at = self.info.waits = None
         self._connection = None
         self.asking.connection_ended(self.info.number, "" if trouble is None else trouble.message)
         message = "The connection was closed." if trouble is None else f"The connection was lost: {trouble.message}"
@@ -346,9 +349,20 @@ class Session:
         """The link is open; the handshake begins."""
         self.info.transport, self.info.pid = transport, pid
         self.messages.link_opened()
-        self.info.deadline_at = self._wall() + self._patience(self.options)
+        # A second start speaks for itself: the words of the first are not its last words.
+        self._stderr_mark = self.stderr.count
+        self.stderr.probe_over(at_once=True)
         label = "" if self.target is None else self.target.label
         self.step(f"Started {label}" if pid is not None else f"Dialled {label}")
+
+    def waits(self, seconds: float) -> None:
+        """From now on, the server has so long to answer."""
+        self.info.waits, self.info.deadline_at = seconds, self._wall() + seconds
+        self.changed("connection.changed", "connection")
+
+    def probed(self) -> None:
+        """A `server/discover` leaves."""
+        self.stderr.probe_sent()
 
     def ready(self, agreed: Agreed) -> None:
         """The handshake is over: the connection can be used."""
@@ -356,11 +370,13 @@ class Session:
         if info.state != "connecting":
             return
         info.state, info.era, info.protocol_version = "ready", agreed.era, agreed.version
-        if self.target is not None and self.options.era == "auto":
-            self._registry.learned_era(self.target, agreed.era)
+        info.era_from = agreed.era_from
+        self.stderr.probe_over()
+        if self.target is not None and agreed.era_from in ("memory", "probe"):
+            self._registry.learned_era(self.owner, self.target, agreed.era)
         info.server_info, info.server_capabilities = agreed.server_info, agreed.server_capabilities
         info.client_capabilities, info.instructions = agreed.client_capabilities, agreed.instructions
-        info.ready_at, info.deadline_at = now, None
+        info.ready_at, info.deadline_at, info.waits = now, None, None
         info.connect_ms = (self._mono() - self._began) * 1000
         self.step("Ready")
         self.listings.connected()
@@ -384,8 +400,8 @@ class Session:
             self.client_tasks.notified(params, message)
         elif method == "notifications/elicitation/complete":
             self.asking.completed_elsewhere(params.get("elicitationId"), message)
-        elif (unannounced := self.listings.notified(method)) is not None:
-            self.messages.remark(message.seq, unannounced)
+        else:
+            self.listings.notified(method, message.seq)
 
     async def asked(self, request: Incoming) -> None:
         """The server asks a person; returns when they have answered."""

@@ -138,12 +138,12 @@ class TaskList:
             if task is None:
                 task = self._tasks.new(seen, wire)
                 _age(task, seen.created_at, session.wall(), session.mono())
-                task.status = seen.status
+                task.status = seen.status or task.status
                 if task.terminal:
                     task.ended_at = session.wall()
             task.connection, task.gone = session.info.number, None
             self._tasks.known[seen.task_id] = task
-            task.visit(session.wall(), "known", seen.status)
+            task.visit(session.wall(), "known", seen.status or task.status)
         before = task.status
         _, more = task.take(seen, session.wall())
         for finding in findings + more:

@@ -112,6 +112,8 @@ class _Plan:
     target: AnyTarget
     options: Options
     confirmed: bool = False
+    probe: bool = False
+    """Find out anew which era it speaks."""
 
 
 async def connect(request: Request) -> Response:
@@ -160,7 +162,7 @@ def _plan(request: Request, body: Body, session: Session | None) -> _Plan:
     if body.is_form and body.text("again"):
         if session is None or session.target is None:
             raise Gone("There is no former connection to repeat. Choose a target.")
-        return _Plan(session.target, session.options)
+        return _Plan(session.target, session.options, probe=body.text("again") == "probe")
     if body.is_form and body.text("recent"):
         return _plan_of_kept(state.registry, identity, body)
     if body.is_form and body.text("choose"):
@@ -182,7 +184,8 @@ def _plan(request: Request, body: Body, session: Session | None) -> _Plan:
         return _Plan(target, options, confirmed=True)
     confirm = {"confirm": body.text("confirm")} if body.is_form and body.text("confirm") else {}
     wanted = body.read(bodies.ConnectBody, lambda form: targets.connect_of_form(request, form) | confirm)
-    return _Plan(wanted.target, wanted.options, confirmed=wanted.confirm == target_digest(wanted.target))
+    confirmed = wanted.confirm == target_digest(wanted.target)
+    return _Plan(wanted.target, wanted.options, confirmed, wanted.probe)
 
 
 class _Choose(Exception):
@@ -250,7 +253,7 @@ async def _ask(request: Request, session: Session | None, plan: _Plan) -> Respon
 
 def _start(registry: SessionRegistry, session: Session, plan: _Plan, by: Identity) -> None:
     target = plan.target
-    session.connect(target, plan.options, by=by)
+    session.connect(target, plan.options, by=by, probe=plan.probe)
     registry.consent(by, target)
     if isinstance(target, StdioTarget):
         # Arguments and values may be secrets: how many, and the names, are enough to know what ran.

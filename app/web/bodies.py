@@ -46,6 +46,8 @@ class ConnectBody(_Strict):
     target: Target
     options: Options = Options()
     confirm: str | None = None
+    probe: bool = False
+    """Find out anew which era the command speaks, whatever is remembered of it."""
 
 
 class OptionsBody(_Strict):

@@ -146,6 +146,14 @@ _OPTIONS: tuple[tuple[str, str, str, str, str, tuple[tuple[str, str], ...]], ...
         "What Parley offers",
         (),
     ),
+    (
+        "handshake_timeout_ms",
+        "Time limit of the handshake",
+        "number",
+        "Milliseconds; empty means the setting of Parley, 30,000. A first start with npx or uvx may need more.",
+        "Patience",
+        (),
+    ),
     ("request_timeout_ms", "Time limit of a call", "number", "Milliseconds.", "Patience", ()),
     (
         "reset_timeout_on_progress",

@@ -71,6 +71,7 @@ class Tab:
         self._unsent = 0
         self._numbers: dict[str, str] = {}
         self._stderr_mark: int | None = None
+        self._stderr_redrawn = 0
         self._heard: tuple[int, int] | None = None
         self._connection_state = session.info.state
 
@@ -410,11 +411,14 @@ class Tab:
 
     def _stderr(self) -> str:
         """The first time the whole list, because nobody knows which lines the page had; then only what is new."""
-        lines, mark = self.session.stderr.lines(), self._stderr_mark
-        fresh = lines if mark is None else [line for line in lines if line.number > mark]
-        self._stderr_mark = self.session.stderr.count
+        stderr = self.session.stderr
+        # Lines that turned out to be of another kind than they were drawn as are drawn anew, with all others.
+        known = self._stderr_mark if self._stderr_redrawn == stderr.redrawn else None
+        fresh = [line for line in stderr.lines() if known is None or line.number > known]
+        self._stderr_mark, self._stderr_redrawn = stderr.count, stderr.redrawn
         html = _part("stderr_lines", {"lines": fresh})
-        return partial("#stderr", html, "innerHTML" if mark is None else "beforeend")
+        lines = partial("#stderr", html, "innerHTML" if known is None else "beforeend")
+        return lines + partial("#stderr-probe", _part("stderr_probe", {"by_probe": stderr.by_probe}))
 
 
 def _part(name: str, values: dict[str, Any]) -> str:

@@ -231,7 +231,7 @@ def _task_turns(task: ClientTask) -> list[Turn]:
                 turns.append(Turn(visit.at, "server", "parley", _SHORT, words, visit.seq, "tells"))
             case "result":
                 turns.append(Turn(visit.at, "server", "parley", "", f"{visit.text} of the task", visit.reply_seq))
-            case "notified" | "stopped" | "expired" | "not found" | "lost" | "not listed":
+            case "notified" | "stopped" | "outlived" | "not found" | "lost" | "not listed":
                 words = DONE_WORDS.get(visit.what, visit.what)
                 turns.append(Turn(visit.at, "parley", "parley", "", words, visit.seq))
             case method:
@@ -246,7 +246,7 @@ def _task_turns(task: ClientTask) -> list[Turn]:
 DONE_WORDS = {
     "notified": "a notification, kept until the task was known",
     "stopped": "stopped waiting for the result",
-    "expired": "the TTL is over",
+    "outlived": "the TTL is over, and the server still has it",
     "not found": "the server no longer knows it",
     "lost": "the connection ended",
     "not listed": "the server no longer lists it",

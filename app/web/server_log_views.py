@@ -83,7 +83,7 @@ class PingView:
 def logging_view(session: Session, wanted: Wanted) -> LoggingView:
     kept = session.server_log.lines()
     found = [line for line in kept if wanted.fits(line)]
-    stderr = session.stderr.lines()
+    stderr = [line for line in session.stderr.lines() if not line.by_probe]
     return LoggingView(
         base=f"/s/{session.id}",
         lines=found[: -LINES - 1 : -1],
@@ -91,7 +91,7 @@ def logging_view(session: Session, wanted: Wanted) -> LoggingView:
         kept=len(kept),
         count=session.server_log.count,
         stderr=stderr[: -STDERR_LINES - 1 : -1],
-        stderr_count=session.stderr.count,
+        stderr_count=session.stderr.count - session.stderr.by_probe,
         has_process=session.info.pid is not None or bool(stderr),
         offered=session.info.offers("logging"),
         wanted=wanted,

@@ -350,7 +350,7 @@ def counts(session: Session) -> dict[str, str]:
         "inbox-refused": ask_views.refused_words(session),
         "n-roots": show.number(len(session.roots)) if session.roots else "",
         "n-log": show.number(log.count) if log.count else "",
-        "n-stderr": show.number(session.stderr.count) if session.stderr.count else "",
+        "n-stderr": show.number(own) if (own := session.stderr.count - session.stderr.by_probe) else "",
         "log-count": show.number(log.count),
         "log-sum": f"{show.number(log.inbound)} in, {show.number(log.outbound)} out, "
         f"{show.plural(log.findings_total, 'finding')}",

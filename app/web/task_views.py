@@ -30,7 +30,6 @@ WORDS = {
     "cancelled": "cancelled",
 }
 GONE = {
-    "expired": "TTL over",
     "not found": "unknown to the server",
     "lost": "connection ended",
     "not listed": "no longer listed",
@@ -53,6 +52,7 @@ class ClientTaskCard:
     message: str
     known: str
     deadline: str | None
+    outlived: bool
     left: str
     """The time left, until the page counts by itself."""
     total_seconds: float | None
@@ -104,7 +104,10 @@ def task_card(session: Session, task: ClientTask, *, alone: bool = False) -> Cli
         wire_id=task.task_id,
         message=task.message or "",
         known=show.clock(task.known_at),
-        deadline=wire_time(task.expires_at) if task.live and task.expires_at is not None else None,
+        deadline=wire_time(task.expires_at)
+        if task.live and task.expires_at is not None and not task.outlived
+        else None,
+        outlived=task.outlived and task.live,
         left="" if task.expires_at is None else _left(task.expires_at - session.wall()),
         total_seconds=None if task.ttl is None else task.ttl / 1000,
         ttl_words=f"{granted}{asked}",
@@ -175,7 +178,7 @@ def _step(visit: Visit, task: ClientTask) -> LifeStep:
     if visit.what in DONE_WORDS:
         words = DONE_WORDS[visit.what]
         text = f"{words[0].upper()}{words[1:]}" + (f": {visit.text}" if visit.text and not wire else "")
-        return LifeStep(at, "parley", "", "", text, "", seq, visit.what in ("expired", "lost"))
+        return LifeStep(at, "parley", "", "", text, "", seq, visit.what == "lost")
     words = {task.wire.get: "asked, and it was", task.wire.result: "waits for the result while it is"}.get(
         visit.what, "asked:"
     )
@@ -195,6 +198,7 @@ def task_json(task: ClientTask) -> dict[str, Any]:
         "requested_ttl": task.requested_ttl,
         "expires_at": None if task.expires_at is None else wire_time(task.expires_at),
         "gone": task.gone,
+        "outlived": task.outlived,
         "followed": task.followed,
         "waiting": task.waiting,
         "polls": task.polls,

@@ -262,6 +262,10 @@ class ConnectionView:
     took: str
     trouble: Any
     deadline: str | None
+    waits: str
+    """While connecting: how long the server may take."""
+    remembered: bool
+    """Its era was not found out this time, but remembered."""
     target_label: str
     has_target: bool
     findings: list[Finding]
@@ -368,6 +372,8 @@ def connection_view(session: Session) -> ConnectionView:
         took=show.duration(info.connect_ms),
         trouble=info.trouble,
         deadline=wire_time(info.deadline_at) if info.deadline_at is not None and info.state == "connecting" else None,
+        waits=show.duration(info.waits * 1000) if info.waits is not None else "",
+        remembered=info.era_from == "memory",
         target_label=session.target.label if session.target is not None else "",
         has_target=session.target is not None,
         findings=session.tools.findings[:20],
@@ -398,6 +404,7 @@ def connection_json(session: Session) -> dict[str, Any]:
         "state": info.state,
         "number": info.number,
         "era": info.era,
+        "era_from": info.era_from,
         "protocol_version": info.protocol_version,
         "server_info": info.server_info,
         "server_capabilities": info.server_capabilities,
@@ -443,6 +450,7 @@ def overview(session: Session) -> Overview:
                 "out": log.outbound,
                 "findings": log.findings_total,
                 "stderr_lines": session.stderr.count,
+                "stderr_lines_by_probe": session.stderr.by_probe,
                 "tools": len(session.tools.items),
                 "calls": sum(not call.quiet for call in session.calls.values()),
                 "running": sum(not call.settled for call in session.calls.values()),
@@ -561,12 +569,18 @@ class Stderr(Context):
     shell: Shell
     lines: list[StderrLine]
     count: int
+    by_probe: int
+    """How many of them complain of our probe."""
     has_process: bool
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "lines": [{"number": one.number, "time": wire_time(one.at), "text": one.text} for one in self.lines],
+            "lines": [
+                {"number": one.number, "time": wire_time(one.at), "text": one.text, "by_probe": one.by_probe}
+                for one in self.lines
+            ],
             "count": self.count,
+            "by_probe": self.by_probe,
         }
 
 
@@ -576,6 +590,7 @@ def stderr(session: Session) -> Stderr:
         shell=shell(session, "stderr", "Stderr"),
         lines=session.stderr.lines(),
         count=session.stderr.count,
+        by_probe=session.stderr.by_probe,
         has_process=not isinstance(session.target, HttpTarget),
     )
 

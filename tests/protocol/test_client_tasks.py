@@ -393,13 +393,31 @@ async def test_a_task_that_is_not_as_it_should_be_is_followed_with_a_finding(
 
 
 @pytest.mark.requirement("R2-08")
-@pytest.mark.parametrize("create", [{"taskId": 7}, {"taskId": ""}, {"status": "submitted"}, {"status": None}])
-async def test_a_task_without_a_usable_id_or_status_is_a_result_that_says_so(session: Session, create: dict[str, Any]):
+@pytest.mark.parametrize("create", [{"taskId": 7}, {"taskId": ""}])
+async def test_a_task_without_a_usable_id_is_a_result_that_says_so(session: Session, create: dict[str, Any]):
     with task_peer(create=create, script=[["hold"]]) as peer:
         await connected(session, peer.target)
         started = begin(session)
         await settled(session, started)
         assert "R2-08" in rules(started.findings) and started.task_id is None
+
+
+@pytest.mark.requirement("B21", "R2-08")
+@pytest.mark.parametrize("status", ["submitted", "queued", "", None, 7])
+async def test_b21_a_task_with_a_status_that_nobody_knows_is_followed(session: Session, status: Any):
+    odd = {"taskId": "$TASK", "status": status, "createdAt": "x", "lastUpdatedAt": "x", "ttl": None}
+    answers = {"tasks/get": [{"result": odd}]}
+    with task_peer(create={"status": status}, script=[["hold"], ["finish", DONE]], answers=answers) as peer:
+        await connected(session, peer.target)
+        started = begin(session)
+        task = await task_of(session, started)
+        assert not started.settled
+        await until(session, lambda: task.polls >= 2)
+        assert task.status == "working" and task.gone is None
+        await call_tool(session, "release")
+        assert await text_of(session, started) == "done for nobody"
+        [finding] = task.findings
+        assert (finding.id, finding.level) == ("R2-08", "must") and "none of the five" in finding.text
 
 
 @pytest.mark.requirement("R2-08")
@@ -518,26 +536,50 @@ async def test_the_interval_may_change_between_two_polls(still: Session, hand: H
 
 
 @pytest.mark.faults
-@pytest.mark.requirement("F18", "S002 TaskMetadata(ttl)")
-async def test_a_task_that_never_ends_is_left_at_its_ttl_and_a_person_may_look_again(still: Session, hand: HandClock):
+@pytest.mark.requirement("B04", "R2-11", "F18", "S002 TaskMetadata(ttl)")
+async def test_b04_a_task_that_outlives_its_ttl_is_polled_to_its_end(still: Session, hand: HandClock):
     with task_peer(poll=4_000, ttl=10_000, script=[["hold"], ["finish", DONE]]) as peer, anyio.fail_after(HANG):
         await connected(still, peer.target)
         started = begin(still)
         task = await task_of(still, started)
-        for number, seconds in enumerate([4.0, 4.0, 2.0], 1):  # the last one is the end of the TTL, from creation
-            assert await hand.rests() == seconds
-            hand.push(seconds)
+        for number in range(1, 6):  # the third poll comes after the end of the TTL, and others after it
+            assert await hand.rests() == 4.0
+            hand.push(4.0)
             await until(still, lambda wanted=number: task.polls == wanted)  # type: ignore[misc]
-        await settled(still, started)
-        assert (task.gone, started.state, rules(task.findings)) == ("expired", "failed", {"F18"})
-        assert started.error is not None and "time to live" in started.error.message
+            await hand.rests()
+            assert task.outlived is (number >= 3) and (task.gone, started.settled) == (None, False)
+        assert [(one.id, one.level) for one in task.findings] == [("F18", "note")], "said once"
+        assert task.findings == started.findings and "TTL of 10 s" in task.findings[0].text
         await call_tool(still, "release")
         while task.status != "completed":  # the peer ends it in a thread of its own
             seen = task.polls
             still.client_tasks.poll_now(task)
             await until(still, lambda seen=seen: task.polls > seen)  # type: ignore[misc]
-        assert task.gone is None
-        assert await text_of(still, still.client_tasks.fetch(task, ME)) == "done for nobody"
+        assert await text_of(still, started) == "done for nobody"
+
+
+@pytest.mark.faults
+@pytest.mark.requirement("B04", "R2-43")
+async def test_b04_a_task_that_is_deleted_after_its_ttl_is_gone(still: Session, hand: HandClock):
+    gone = {"error": {"code": -32602, "message": "Failed to retrieve task: Task has expired"}}
+    task: dict[str, Any] = {
+        "taskId": "$TASK",
+        "status": "working",
+        "createdAt": "x",
+        "lastUpdatedAt": "x",
+        "ttl": 3_000,
+    }
+    answers = {"tasks/get": [{"result": {**task, "pollInterval": 2_000}}] * 3 + [gone]}
+    with task_peer(poll=2_000, ttl=3_000, script=[["hold"]], answers=answers) as peer, anyio.fail_after(HANG):
+        await connected(still, peer.target)
+        started = begin(still)
+        followed = await task_of(still, started)
+        for number in range(1, 5):
+            hand.push(await hand.rests())
+            await until(still, lambda wanted=number: followed.polls == wanted)  # type: ignore[misc]
+        await settled(still, started)
+        assert (followed.gone, followed.outlived, started.state) == ("not found", True, "failed")
+        assert started.error is not None and "no longer knows the task" in started.error.message
 
 
 @pytest.mark.faults

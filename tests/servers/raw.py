@@ -231,6 +231,11 @@ def plain(peer):
         method = message.get("method")
         if method in peer.settings.get("fatal", []):
             sys.exit(f"did not expect {method}")
+        if method in peer.settings.get("numb", []):
+            peer.read()  # its session has died, and nobody knows before the next line comes
+            sys.exit(peer.settings.get("complaint", f"did not expect {method}"))
+        if method in peer.settings.get("complains", []):
+            os.write(2, peer.settings["complaint"].encode())
         if method in METHODS and method not in peer.settings.get("silent", []):
             METHODS[method](peer, message)
         elif method is not None and "id" in message and method not in peer.settings.get("silent", []):

@@ -8,6 +8,8 @@ closes. The record holds one JSON object per line: `{"in": message, "headers": {
 
     tools        the tools it lists
     deaf         how many of the first messages it does not answer
+    tardy        how many of the first messages it answers only once it has read the one that follows them
+    reversed     whether it then answers that one first
     discover     members of the result of `server/discover` that replace the honest ones
     errors       {method: error}: answer so instead; a list is used up one by one, and then it is honest
     results      {method: result}: answer so instead
@@ -39,6 +41,7 @@ class Server:
     def __init__(self, settings, record):
         self.settings, self._record, self._lock = settings, record, threading.Lock()
         self.tasks = {}
+        self.put_off = []
 
     def note(self, **entry):
         if self._record is not None:
@@ -49,7 +52,18 @@ class Server:
         self.note(**{"in": message, "headers": headers})
         if self.settings.get("deaf", 0) > 0:
             self.settings["deaf"] -= 1
-            return None
+            return
+        if self.settings.get("tardy", 0) > 0:
+            self.settings["tardy"] -= 1
+            self.put_off.append(message)
+            return
+        now = [*self.put_off, message]
+        self.put_off = []
+        for each in reversed(now) if self.settings.get("reversed") else now:
+            self.answer(each, headers, wire)
+        return
+
+    def answer(self, message, headers, wire):
         method, params = message.get("method"), message.get("params") or {}
         if "id" not in message:
             if method == "notifications/cancelled":

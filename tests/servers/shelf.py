@@ -3,7 +3,8 @@
     python shelf.py [--with JSON]
 
 Raw JSON-RPC over stdio with the standard library alone. Its tool `seen` tells every message it read, `change` puts
-other things on a shelf and says so, `send` writes what a test wants to arrive.
+other things on a shelf and says so, `send` writes what a test wants to arrive. With `restless`, {method: "before" or
+"after"}, it says so whenever that list is read.
 """
 
 import base64
@@ -167,7 +168,13 @@ class Shelf:
                 continue
             time.sleep(self.settings.get("slow", 0))
             result, error = self.answer(method, params)
+            restless = self.settings.get("restless", {}).get(method)
+            changed = {"method": f"notifications/{method.partition('/')[0]}/list_changed"}
+            if restless == "before":
+                self.write(changed)
             self.write({"id": message["id"], **({"error": error} if error else {"result": result})})
+            if restless == "after":
+                self.write(changed)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def test_continuous_integration_runs_what_a_developer_runs():
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert "set -euo pipefail" in script.read_text(encoding="utf-8")
-    assert script.read_text(encoding="utf-8").splitlines()[-1] == "make test"
+    assert script.read_text(encoding="utf-8").splitlines()[-2:] == ["make test", "make test-peers"]
 
 
 def test_make_without_a_target_lists_every_command():
@@ -81,7 +81,7 @@ def test_make_without_a_target_lists_every_command():
     listed = subprocess.run(
         ["make", "--silent"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
     ).stdout
-    for command in ("run", "test", "check", "bench", "screenshots", "lock", "clean"):
+    for command in ("run", "test", "test-peers", "conformance", "check", "bench", "screenshots", "lock", "clean"):
         assert re.search(rf"^{command}:", makefile, re.MULTILINE)
         assert f"make {command} " in listed
 
@@ -120,8 +120,8 @@ def test_the_runtime_list_satisfies_pyproject(wanted):
     assert requirement.specifier.contains(version), "run `make lock`"
 
 
-def test_every_package_from_npm_has_a_hash_and_no_address():
-    folder = ROOT / "tests" / "servers" / "node"
+@pytest.mark.parametrize("folder", [peers.NODE_FOLDER, peers.CONFORMANCE_FOLDER], ids=lambda folder: folder.name)
+def test_every_package_from_npm_has_a_hash_and_no_address(folder):
     lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))
     packages = {name: package for name, package in lock["packages"].items() if name}
     assert all(package["integrity"].startswith("sha512-") for package in packages.values())
@@ -233,9 +233,23 @@ def test_without_a_chromium_playwrights_own_newest_is_taken(monkeypatch, tmp_pat
 def test_a_missing_peer_says_what_to_run(monkeypatch, tmp_path):
     monkeypatch.setattr(peers, "ROOT", tmp_path)
     monkeypatch.setattr(peers, "NODE_MODULES", tmp_path / "node_modules")
+    monkeypatch.setattr(peers, "CONFORMANCE_FOLDER", tmp_path / "conformance")
     for missing in (peers.mcp1_python, peers.everything_stdio, peers.axe_script):
         with pytest.raises(peers.NotInstalled, match="run `make setup`"):
             missing()
+    with pytest.raises(peers.NotInstalled, match="run `make conformance`"):
+        peers.conformance_suite()
+    for name in peers.OLD:
+        with pytest.raises(peers.NotInstalled, match="run `make test-peers`"):
+            peers.old_python(name)
+
+
+def test_each_old_peer_is_pinned_and_made_by_its_name():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert re.search(rf"^OLD +:= {' '.join(peers.OLD)}$", makefile, re.MULTILINE)
+    for name in peers.OLD:
+        assert (ROOT / ".lock" / f"peer-old-{name}.txt").is_file()
+        assert f"peer-old-{name}" in PROJECT["dependency-groups"]
 
 
 @pytest.mark.peers

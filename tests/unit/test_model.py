@@ -167,6 +167,7 @@ def test_the_options_have_the_documented_keys_and_defaults():
         "awaiting_user_status": "input_required",
         "send_status_notifications": True,
         "unattended_limit_ms": None,
+        "handshake_timeout_ms": None,
         "request_timeout_ms": 60_000,
         "reset_timeout_on_progress": True,
         "max_total_timeout_ms": None,
