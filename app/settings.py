@@ -87,6 +87,8 @@ class Limits(BaseModel):
     """How long a server may be silent to `server/discover` before it is taken for one of the older era (R6-10)."""
     nudge_seconds: float = Field(default=2, gt=0)
     """How long a process may be silent to `server/discover` before it gets a `ping`, which ends one that died of it."""
+    renewed_session_seconds: float = Field(default=60, gt=0)
+    """How long a session that was begun anew must last before one that the server forgets is begun anew again."""
     rounds: int = Field(default=10, gt=0)
     """How often a call goes back to a server that asks for input again and again; a person may raise it (R6-31)."""
     stdin_close_seconds: float = Field(default=1.0, gt=0)

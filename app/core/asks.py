@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from app.core import forms
+from app.core import checks, forms
 from app.core.forms.tree import escape
+from app.core.jsontext import whole
 from app.core.links import url_findings
 from app.core.model import Finding, Gone, Options
 
@@ -27,6 +28,7 @@ METHODS: dict[str, str] = {"elicitation/create": "elicitation", "sampling/create
 RELATED_TASK = "io.modelcontextprotocol/related-task"
 SETTLED: frozenset[AskState] = frozenset({"answered", "withdrawn", "expired", "lost"})
 
+_MESSAGES_CHECKED = 100
 INVALID_PARAMS = -32602
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
@@ -36,9 +38,11 @@ USER_REJECTED = -1
 class RpcRefusal(Exception):
     """A JSON-RPC error to answer with."""
 
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
+    def __init__(self, code: int, message: str, data: Any = None, *, rule: str = "") -> None:
         super().__init__(message)
         self.code, self.message, self.data = code, message, data
+        self.rule = rule
+        """The requirement that the request breaks, when it does."""
 
     def wire(self) -> dict[str, Any]:
         """The `error` member."""
@@ -226,15 +230,17 @@ def _admit_elicitation(params: dict[str, Any], capabilities: dict[str, Any], *, 
     offered = capabilities.get("elicitation") or {}
     modes = set(offered) & {"form", "url"} or {"form"}
     if mode not in ("form", "url"):
-        raise RpcRefusal(INVALID_PARAMS, f"There is no elicitation mode {mode!r}")
+        raise RpcRefusal(INVALID_PARAMS, f"There is no elicitation mode {mode!r}", rule="R4-02")
     if mode not in modes:
-        raise RpcRefusal(INVALID_PARAMS, f"This client did not declare elicitation mode {mode!r}")
+        raise RpcRefusal(INVALID_PARAMS, f"This client did not declare elicitation mode {mode!r}", rule="R4-03")
     if not isinstance(params.get("message"), str):
-        raise RpcRefusal(INVALID_PARAMS, "elicitation/create needs a string `message`")
+        raise RpcRefusal(INVALID_PARAMS, "elicitation/create needs a string `message`", rule="R4-04")
     if mode == "url":
         return _admit_url(params, stateless=stateless)
     if not isinstance(params.get("requestedSchema"), dict):
-        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in form mode needs an object `requestedSchema`")
+        raise RpcRefusal(
+            INVALID_PARAMS, "elicitation/create in form mode needs an object `requestedSchema`", rule="R4-04"
+        )
     return _nulls(params, "R4-02", "mode") + schema_findings(params["requestedSchema"]) + secret_findings(params)
 
 
@@ -249,9 +255,9 @@ def _nulls(params: dict[str, Any], rule: str, *names: str) -> list[Finding]:
 
 def _admit_url(params: dict[str, Any], *, stateless: bool) -> list[Finding]:
     if not isinstance(params.get("url"), str):
-        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `url`")
+        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `url`", rule="R4-40")
     if not stateless and not isinstance(params.get("elicitationId"), str):
-        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `elicitationId`")
+        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `elicitationId`", rule="R4-46")
     return url_findings(params["url"])
 
 
@@ -357,9 +363,14 @@ def _primitive(schema: Any) -> bool:
 def _admit_sampling(params: dict[str, Any], options: Options) -> list[Finding]:
     given = [name for name in ("tools", "toolChoice") if params.get(name) is not None]
     if given and not options.sampling_tools:
-        raise RpcRefusal(INVALID_PARAMS, "This client did not declare sampling.tools")
+        raise RpcRefusal(INVALID_PARAMS, "This client did not declare sampling.tools", rule="R3-04")
     well_formed(params)
     findings = _nulls(params, "R3-04", "tools", "toolChoice")
+    for at, message in enumerate(params["messages"][:_MESSAGES_CHECKED]):
+        for block in blocks(message)[:_MESSAGES_CHECKED]:
+            data = block.get("data") if block["type"] in ("image", "audio") else None
+            if isinstance(data, str) and not checks.is_base64(data):
+                findings.append(checks.not_base64("R3-05", f"messages/{at}/content/data"))
     context = params.get("includeContext")
     if context in ("thisServer", "allServers") and not options.sampling_context:
         findings.append(
@@ -377,14 +388,14 @@ def well_formed(params: dict[str, Any]) -> None:
     """RpcRefusal for a sampling request that is none, whoever wrote it: the server, or the person who edited it."""
     messages = params.get("messages")
     if not isinstance(messages, list):
-        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs a list `messages`")
-    if not isinstance(params.get("maxTokens"), int) or isinstance(params.get("maxTokens"), bool):
-        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs an integer `maxTokens`")
+        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs a list `messages`", rule="R3-05")
+    if whole(params.get("maxTokens")) is None:
+        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs an integer `maxTokens`", rule="R3-12")
     for at, message in enumerate(messages):
         if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
-            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] needs the role user or assistant")
+            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] needs the role user or assistant", rule="R3-05")
         if not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks(message)):
-            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] has content without a type")
+            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] has content without a type", rule="R3-05")
     _balanced(messages)
 
 
@@ -401,14 +412,20 @@ def _balanced(messages: list[dict[str, Any]]) -> None:
         kinds = [block["type"] for block in blocks(message)]
         results = {str(block.get("toolUseId")) for block in blocks(message) if block["type"] == "tool_result"}
         if results and (message["role"] != "user" or any(kind != "tool_result" for kind in kinds)):
-            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}]: tool results stand alone in a message of the user")
+            raise RpcRefusal(
+                INVALID_PARAMS, f"messages[{at}]: tool results stand alone in a message of the user", rule="R3-06"
+            )
         if waiting - results:
-            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}]: tool result missing for {sorted(waiting - results)[0]}")
+            raise RpcRefusal(
+                INVALID_PARAMS, f"messages[{at}]: tool result missing for {sorted(waiting - results)[0]}", rule="R3-07"
+            )
         if results - waiting:
-            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}]: there is no tool use for one of the tool results")
+            raise RpcRefusal(
+                INVALID_PARAMS, f"messages[{at}]: there is no tool use for one of the tool results", rule="R3-07"
+            )
         waiting = {str(block.get("id")) for block in blocks(message) if block["type"] == "tool_use"}
     if waiting:
-        raise RpcRefusal(INVALID_PARAMS, f"tool result missing for {sorted(waiting)[0]}")
+        raise RpcRefusal(INVALID_PARAMS, f"tool result missing for {sorted(waiting)[0]}", rule="R3-07")
 
 
 # ----------------------------------------------------------------------------------------- what may be answered

@@ -10,22 +10,31 @@ import json
 from typing import Any
 
 from app.core import effort
-from app.core.jsontext import Parsed
+from app.core.jsontext import Parsed, whole
 from app.core.model import HANDSHAKE_VERSIONS, Direction, Finding
 
 _STRANGER = "A strict client may drop the connection here."
 
 
-def frame(parsed: Parsed, direction: Direction, *, over_http: bool = False) -> list[Finding]:
-    """What is wrong with a frame as JSON-RPC 2.0 (R5-01), as a line on stdout (R5-40) or as a body or event (R5-41)."""
+def frame(
+    parsed: Parsed, direction: Direction, *, over_http: bool = False, refusal: bool = False, meant: bool = False
+) -> list[Finding]:
+    """What is wrong with a frame as JSON-RPC 2.0 (R5-01), as a line on stdout (R5-40) or as a body or event (R5-41).
+
+    `refusal` is the body of an HTTP error, where an error needs no id; `meant` is what looks like a message."""
     if direction == "out":
         return []
     findings = [Finding("R5-01", "must", remark, "Send plain UTF-8 JSON, each key once.") for remark in parsed.remarks]
     if parsed.problem is not None:
         rule, advice = "R5-40", "A server writes nothing but messages to stdout; print to stderr."
+        if meant:
+            advice = "A message is one line of UTF-8 JSON, and nothing else stands on that line."
         if over_http:
             rule, advice = "R5-41", "The body of an answer, or the data of an event, is one message and nothing else."
-        findings.append(Finding(rule, "must", parsed.problem, advice))
+        if parsed.our_limit:
+            findings.append(Finding(rule, "note", parsed.problem, "The server may be right. It is shown as it came."))
+        else:
+            findings.append(Finding(rule, "must", parsed.problem, advice))
         return findings
     value = parsed.value
     if not isinstance(value, dict):
@@ -44,7 +53,7 @@ def frame(parsed: Parsed, direction: Direction, *, over_http: bool = False) -> l
     if "method" in value:
         findings += _request_shape(value)
     elif "result" in value or "error" in value:
-        findings += _reply_shape(value)
+        findings += _reply_shape(value, refusal=refusal)
     else:
         findings.append(
             Finding("R5-01", "must", "There is no `method`, no `result` and no `error` in this message.", _STRANGER)
@@ -53,7 +62,7 @@ def frame(parsed: Parsed, direction: Direction, *, over_http: bool = False) -> l
 
 
 def _proper_id(value: Any) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    return isinstance(value, str) or whole(value) is not None
 
 
 def _request_shape(value: dict[str, Any]) -> list[Finding]:
@@ -69,11 +78,11 @@ def _request_shape(value: dict[str, Any]) -> list[Finding]:
     return findings
 
 
-def _reply_shape(value: dict[str, Any]) -> list[Finding]:
+def _reply_shape(value: dict[str, Any], *, refusal: bool) -> list[Finding]:
     findings = []
     if "result" in value and "error" in value:
         findings.append(Finding("R5-01", "must", "A reply has a `result` or an `error`, not both.", _STRANGER))
-    if "id" not in value:
+    if "id" not in value and not (refusal and "error" in value):
         findings.append(Finding("R5-01", "must", "This reply has no id, so nobody knows what it answers.", _STRANGER))
     if "result" in value and not isinstance(value["result"], dict):
         findings.append(
@@ -81,10 +90,10 @@ def _reply_shape(value: dict[str, Any]) -> list[Finding]:
         )
     if "error" in value:
         error = value["error"]
-        code = error.get("code") if isinstance(error, dict) else None
+        code = whole(error.get("code")) if isinstance(error, dict) else None
         if not isinstance(error, dict):
             findings.append(Finding("R5-01", "must", "`error` is not an object with `code` and `message`.", _STRANGER))
-        elif not isinstance(code, int) or isinstance(code, bool) or not isinstance(error.get("message"), str):
+        elif code is None or not isinstance(error.get("message"), str):
             findings.append(
                 Finding("R5-01", "must", "`error` needs an integer `code` and a string `message`.", "Shown as it came.")
             )
@@ -150,6 +159,51 @@ def not_answered() -> Finding:
     )
 
 
+def reply_unasked() -> Finding:
+    """A reply on the stream that a GET opened, and that resumes nothing (R5-42)."""
+    return Finding(
+        "R5-42",
+        "must",
+        "This reply came on the GET stream, which carries only requests and notifications of the server.",
+        "It was taken all the same. Answer a request with the answer to its POST.",
+    )
+
+
+def early_request(method: str) -> Finding:
+    """A request before `notifications/initialized` (R5-02)."""
+    return Finding(
+        "R5-02",
+        "should",
+        f"The server sent the request `{method[:60]}` before the handshake was over.",
+        "Until `notifications/initialized` it should send nothing but pings and log messages.",
+    )
+
+
+def cancels_ours(rpc_id: Any) -> Finding:
+    """`notifications/cancelled` for a request that we sent (R5-24)."""
+    return Finding(
+        "R5-24",
+        "must",
+        f"This cancels request {json.dumps(rpc_id)[:60]}, which is not the server's own but ours.",
+        "It was ignored. A side cancels only what it asked; a request that cannot be served is answered with an error.",
+    )
+
+
+def refused_params(rule: str, why: str) -> Finding:
+    """A server request that was answered with -32602, because it breaks the rules of its method."""
+    return Finding(rule, "must", f"{why}.", "Parley answered -32602. Other clients refuse it too.")
+
+
+def not_agreed_yet(method: str) -> Finding:
+    """A server request that was answered with -32601, because the server has not answered `initialize` yet."""
+    return Finding(
+        "R5-04",
+        "note",
+        f"Parley answered `{method[:60]}` with -32601: nothing is agreed before the handshake is over.",
+        "Ask again after `notifications/initialized`.",
+    )
+
+
 def not_handled(method: str) -> Finding:
     """A server request that was answered with -32601."""
     return Finding(
@@ -202,7 +256,58 @@ def stray_progress(fate: str | None) -> Finding:
         return Finding("R5-23", "must", "No active request of ours has this progress token.", "It was ignored.")
     if fate == "task":
         return Finding("R2-32", "must", "Progress for a task that has ended.", "It was ignored.")
+    if fate != "answered":  # the server may not have heard of it yet
+        return Finding("R5-23", "note", f"This progress came after the request was {fate}.", "It was ignored.")
     return Finding("R5-23", "must", f"Progress for a request that was already {fate}.", "It was ignored.")
+
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""How severe a log message can be (R5-22)."""
+
+
+def notification(method: str, params: dict[str, Any], version: str | None) -> list[Finding]:
+    """What in a notification breaks its type; optional members may be null, as sloppy serialisers write them."""
+    rule, broken = "", []  # type: str, list[str]
+    match method:
+        case "notifications/message":
+            rule, level = "R5-22", params.get("level")
+            if not isinstance(level, str) or level not in LEVELS:
+                broken.append(_wrong(params, "level", f"one of {', '.join(LEVELS)}"))
+            if "data" not in params:
+                broken.append(_wrong(params, "data", ""))
+            if not isinstance(params.get("logger"), str | None):
+                broken.append(_wrong(params, "logger", "a string"))
+        case "notifications/resources/updated":
+            rule = "R5-27"
+            if not isinstance(params.get("uri"), str):
+                broken.append(_wrong(params, "uri", "a string"))
+        case "notifications/elicitation/complete":
+            rule = "R4-46"
+            if not isinstance(params.get("elicitationId"), str):
+                broken.append(_wrong(params, "elicitationId", "a string"))
+        case "notifications/cancelled":
+            # From 2025-11-25 on the id may be absent: a task is not cancelled by one.
+            rule, needed = "R5-24", version is not None and version < "2025-11-25"
+            if (needed or params.get("requestId") is not None) and not _proper_id(params.get("requestId")):
+                broken.append(_wrong(params, "requestId", "a string or an integer"))
+        case "notifications/progress":
+            rule, total = "R5-23", params.get("total")
+            if not isinstance(total, int | float | None) or isinstance(total, bool):
+                broken.append(_wrong(params, "total", "a number"))
+            if not isinstance(params.get("message"), str | None):
+                broken.append(_wrong(params, "message", "a string"))
+    return [Finding(rule, "must", what, "A strict client drops this notification.") for what in broken]
+
+
+def _wrong(params: dict[str, Any], name: str, wanted: str) -> str:
+    """A sentence about a member that is missing, or is not what it must be."""
+    if name not in params:
+        return f"`{name}` is missing."
+    value = params[name]
+    said = "an object" if isinstance(value, dict) else "an array" if isinstance(value, list) else None
+    if said is None:
+        said = json.dumps(value[:60] if isinstance(value, str) else value, ensure_ascii=False)[:62]
+    return f"`{name}` is {said}; it must be {wanted}."
 
 
 def not_offered(method: str, capability: str) -> Finding:
@@ -245,6 +350,8 @@ def too_many_suggestions(count: int) -> Finding:
 
 _RESULT_RULE = {
     "initialize": "R5-02",
+    "server": "R6-06",
+    "subscriptions": "R6-40",
     "tools": "R5-29",
     "resources": "R5-27",
     "prompts": "R5-30",
@@ -263,6 +370,58 @@ def result_shape(method: str, version: str, complaints: list[str]) -> Finding:
         f"This result of `{method}` does not fit {version}: {shown}.",
         "A strict client refuses it. It is shown as it came.",
     )
+
+
+_PARTS_CHECKED = 500
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+
+def base64_parts(method: str, result: Any) -> list[Finding]:
+    """Pictures, sounds and blobs in a result that are not base64; the first few of the first few hundred."""
+    places = []
+    for at, part in enumerate(_listed(result, "content")):
+        places += _binary(part, f"content/{at}")
+    for at, part in enumerate(_listed(result, "contents")):
+        places += _binary({"type": "resource", "resource": part}, f"contents/{at}")
+    for at, message in enumerate(_listed(result, "messages")):
+        if isinstance(message, dict):
+            places += _binary(message.get("content"), f"messages/{at}/content")
+    rule = _RESULT_RULE.get(method.split("/")[0], "R5-01")
+    return [not_base64(rule, where) for where, data in places if not is_base64(data)][:5]
+
+
+def not_base64(rule: str, where: str) -> Finding:
+    """Binary data that cannot be decoded."""
+    return Finding(rule, "must", f"`{where}` is not base64.", "A client cannot decode it. It is shown as it came.")
+
+
+def _listed(result: Any, key: str) -> list[Any]:
+    found = result.get(key) if isinstance(result, dict) else None
+    return found[:_PARTS_CHECKED] if isinstance(found, list) else []
+
+
+def _binary(part: Any, where: str) -> list[tuple[str, str]]:
+    """The binary data of one content block, and where it stands."""
+    if not isinstance(part, dict):
+        return []
+    inner: Any = part
+    name = "data"
+    if part.get("type") == "resource":
+        inner, name = part.get("resource"), "blob"
+        where = where if where.startswith("contents/") else f"{where}/resource"
+    elif part.get("type") not in ("image", "audio"):
+        return []
+    data = inner.get(name) if isinstance(inner, dict) else None
+    return [(f"{where}/{name}", data)] if isinstance(data, str) else []
+
+
+def is_base64(text: str) -> bool:
+    """Whether a text is base64 as RFC 4648 has it, padding included. Decodes nothing; two passes over the bytes."""
+    if len(text) % 4 or not text.isascii():
+        return False
+    raw = text.encode()
+    core = raw.rstrip(b"=")
+    return len(raw) - len(core) <= 2 and not core.translate(None, _BASE64)
 
 
 def null_task() -> Finding:

@@ -23,7 +23,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
 _HUGE_EXPONENT = re.compile(rb"[eE]\+?[0-9]{3}")
 _HUGE_INTEGER = re.compile(rb"[0-9]{4000}")
-_TOO_DEEP = f"Not readable: it is nested deeper than {MAX_DEPTH} levels."
+_TOO_DEEP = f"It is nested deeper than {MAX_DEPTH} levels, which is more than Parley reads."
 
 
 @dataclass(slots=True, frozen=True)
@@ -33,6 +33,8 @@ class Parsed:
     value: Any = None
     problem: str | None = None
     remarks: tuple[str, ...] = ()
+    our_limit: bool = False
+    """The problem is a limit of ours; the text may well be right."""
 
 
 def parse(raw: bytes) -> Parsed:
@@ -59,11 +61,11 @@ def parse(raw: bytes) -> Parsed:
     except json.JSONDecodeError as fault:
         return Parsed(problem=f"Not JSON: {fault.msg} at position {fault.pos}.", remarks=tuple(remarks))
     except RecursionError:
-        return Parsed(problem=_TOO_DEEP, remarks=tuple(remarks))
+        return Parsed(problem=_TOO_DEEP, remarks=tuple(remarks), our_limit=True)
     except ValueError as fault:
         return Parsed(problem=f"Not JSON: {fault}.", remarks=tuple(remarks))
     if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
-        return Parsed(problem=_TOO_DEEP, remarks=tuple(remarks))
+        return Parsed(problem=_TOO_DEEP, remarks=tuple(remarks), our_limit=True)
     if _SURROGATE.search(raw):
         value, lone = _without_lone_surrogates(value)
         if lone:
@@ -100,6 +102,13 @@ def dump(value: Any) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+def whole(value: Any) -> int | None:
+    """A JSON integer, however it is written: 10, 10.0 and 1e1 are one. None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if isinstance(value, int) or value.is_integer() else None
 
 
 def share_equal(value: Any) -> Any:

@@ -353,6 +353,8 @@ class Exchange:
     response_headers: tuple[tuple[str, str], ...] = ()
     answered_ms: float | None = None
     error: str | None = None
+    note: str | None = None
+    """What there is to say of how it came about, like a redirect."""
     started: float = field(default=0.0, repr=False)
     """Monotonic, for durations."""
 
@@ -614,6 +616,8 @@ class ConnectionInfo:
     """What became of the stream on which an HTTP server speaks unasked, in words."""
     steps: list[Step] = field(default_factory=list)
     trouble: Trouble | None = None
+    renewed: str | None = None
+    """Why Parley began this connection by itself: the server had forgotten the session of the one before (R5-45)."""
 
     def offers(self, capability: str) -> bool:
         """Whether the server declared a capability (R5-04)."""

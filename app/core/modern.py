@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from app.core.jsontext import whole
 from app.core.model import Finding
 
 VERSION = "2026-07-28"
@@ -57,8 +58,7 @@ def is_modern(version: str | None) -> bool:
 
 def error_code(error: Any) -> int | None:
     """The code of an `error` member, when it is a number."""
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) and not isinstance(code, bool) else None
+    return whole(error.get("code")) if isinstance(error, dict) else None
 
 
 def supported_versions(error: Any) -> list[str] | None:
@@ -124,7 +124,10 @@ def missing_result_type(version: str | None, result: Any) -> Finding | None:
     if not is_modern(version) or not isinstance(result, dict) or "resultType" in result:
         return None
     return Finding(
-        "R6-04", "note", "The result has no `resultType`.", "It is taken as complete, as the specification asks."
+        "R6-04",
+        "must",
+        f"The result has no `resultType`; in {VERSION} every result says which kind it is.",
+        "It is taken as complete, as clients do.",
     )
 
 
@@ -176,6 +179,9 @@ def missing_capability(error: Any) -> Finding:
 def version_refused(error: Any, ours: str = VERSION) -> Finding:
     """Error -32022 in the middle of a connection (R6-07)."""
     theirs = supported_versions(error)
+    if theirs is not None and ours in theirs:
+        words = f"The server refuses {ours} (-32022), and names it among the revisions that it speaks."
+        return Finding("R6-07", "note", words, "Call again, or look at the server: it contradicts itself.")
     said = f"speaks {', '.join(theirs)}" if theirs else "does not say what it speaks"
     return Finding("R6-07", "note", f"The server no longer takes {ours}: it {said}.", "Connect again to agree anew.")
 
@@ -275,8 +281,8 @@ def freshness(result: Any) -> Freshness | None:
     """What a result says of its own freshness; None when it is stale at once: 0, negative, missing or nonsense."""
     if not isinstance(result, dict):
         return None
-    ttl = result.get("ttlMs")
-    if not isinstance(ttl, int) or isinstance(ttl, bool) or ttl <= 0:
+    ttl = whole(result.get("ttlMs"))
+    if ttl is None or ttl <= 0:
         return None
     # What does not say that it may be shared is not shared.
     return Freshness(min(ttl, 10**12), "public" if result.get("cacheScope") == "public" else "private")

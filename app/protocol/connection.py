@@ -13,6 +13,7 @@ says step by step how.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -206,11 +207,14 @@ class Connection:
         egress: Egress,
         *,
         known_era: Era | None = None,
+        renewed: bool = False,
     ) -> None:
         self._target, self._host, self._limits, self._egress = target, host, limits, egress
         self.options = options
         self._known_era = known_era
         """What this command spoke the last time."""
+        self._renewed = renewed
+        """The server forgot the session of the connection before, so the first request is `initialize` (R5-45)."""
         self._era_from: EraFrom = "options"
         self._probe_sent = False
         self._decided = False
@@ -280,7 +284,9 @@ class Connection:
                 f"{modern.VERSION} has no HTTP with SSE.",
                 "Choose streamable HTTP for this target, or another era in the options.",
             )
-        if era == "auto" and self._transport in ("demo", "sse"):
+        if self._renewed:
+            self._era_from = "memory"
+        elif era == "auto" and self._transport in ("demo", "sse"):
             self._era_from = "target"
             if self._transport == "demo":
                 self._host.step("The demo speaks both eras, and begins with the older one, where it has more to show.")
@@ -474,12 +480,15 @@ class Connection:
     async def _discovered(self, reply: Reply, envelope: Envelope) -> Trouble | FallBack | None:
         result = reply.value.get("result")
         fields = result if isinstance(result, dict) else {}
-        for finding in await self.judge("server/discover", envelope.version, result, len(reply.raw)):
-            self._host.finding(reply.seq, finding)
         listed = fields.get("supportedVersions")
-        if not isinstance(listed, list):
+        if not isinstance(listed, list):  # so it is no server of this era, and is not judged by its rules
             self._host.step("no supported versions", side="them", seq=reply.seq)
             return FallBack("its answer to `server/discover` names no revisions")
+        for finding in await self.judge("server/discover", envelope.version, result, len(reply.raw)):
+            self._host.finding(reply.seq, finding)
+        missing = modern.missing_result_type(envelope.version, result)
+        if missing is not None:
+            self._host.finding(reply.seq, missing)
         supported = [each for each in listed if isinstance(each, str)]
         meta = fields.get("_meta")
         name = meta.get(modern.META_SERVER) if isinstance(meta, dict) else None
@@ -588,6 +597,12 @@ class Connection:
             side="them",
             seq=reply.seq,
         )
+        if version in MODERN_PROTOCOL_VERSIONS:
+            return Trouble(
+                "handshake-modern",
+                f"The server answered `initialize` with {version}, a revision that has no `initialize`.",
+                "Choose the era auto or modern in the options. A server agrees here on 2025-11-25 or older.",
+            )
         if version not in HANDSHAKE_PROTOCOL_VERSIONS:
             return Trouble(
                 "version",
@@ -599,6 +614,7 @@ class Connection:
             self.tasks = self._host.receiver_tasks(self._notify_status)
             self._rpc_now().start_soon(self.tasks.run)
         self._adopt(version, fields)
+        self._rpc_now().initialized = True
         seq = await self._rpc_now().deliver("notifications/initialized", None, settled=True)
         self._host.step("", side="us", seq=seq, code="notifications/initialized")
         instructions = fields.get("instructions")
@@ -728,10 +744,17 @@ class Connection:
                 return None
         except RpcRefusal as refusal:
             if refusal.code == METHOD_NOT_FOUND:
-                self._host.finding(seq, checks.not_handled(method))
+                self._host.finding(seq, self._not_handled(method))
+            elif refusal.rule:
+                self._host.finding(seq, checks.refused_params(refusal.rule, refusal.message))
             raise
-        self._host.finding(seq, checks.not_handled(method))
+        self._host.finding(seq, self._not_handled(method))
         raise RpcRefusal(METHOD_NOT_FOUND, "Method not found", {"method": method})
+
+    def _not_handled(self, method: str) -> Finding:
+        """Why a request was answered with -32601: nothing is agreed yet, or it was not offered."""
+        early = self._version is None and method in METHODS
+        return checks.not_agreed_yet(method) if early else checks.not_handled(method)
 
     # ---- receiver tasks (2025-11-25)
 
@@ -795,15 +818,19 @@ class Connection:
         if modern.is_modern(version):
             result = {"resultType": "complete", **result}  # absent means complete (R6-04)
         if size <= THREAD_ABOVE:
-            complaints = _complaints(method, version, result)
-        else:
-            complaints = await anyio.to_thread.run_sync(_complaints, method, version, result)
-        return [checks.result_shape(method, version, complaints)] if complaints else []
+            return _judged(method, version, result)
+        return await anyio.to_thread.run_sync(_judged, method, version, result)
 
     @property
     def version(self) -> str | None:
         """The agreed revision."""
         return self._version
+
+
+def _judged(method: str, version: str, result: dict[str, Any]) -> list[Finding]:
+    complaints = _complaints(method, version, result)
+    found = [checks.result_shape(method, version, complaints)] if complaints else []
+    return found + checks.base64_parts(method, result)
 
 
 def _complaints(method: str, version: str, result: dict[str, Any]) -> list[str]:
@@ -814,15 +841,58 @@ def _complaints(method: str, version: str, result: dict[str, Any]) -> list[str]:
     except (KeyError, ValueError) as fault:
         if not isinstance(fault, ValidationError):
             return []
-        return [
-            f"`{'/'.join(str(part) for part in error['loc'])[:200]}` {error['msg'].lower()[:200]}"
-            for error in fault.errors(include_url=False, include_input=False, include_context=False)[:20]
-        ]
+        errors = fault.errors(include_url=False, include_input=False, include_context=False)
+        found = (_complaint(error["loc"], error["msg"], result, version) for error in errors)
+        return list(dict.fromkeys(each for each in found if each is not None))[:20]
     return []
 
 
 def _silent(seconds: float) -> FallBack:
     return FallBack(f"no answer within {seconds:g} s")
+
+
+_BLOCKS = {
+    "TextContent": "text",
+    "ImageContent": "image",
+    "AudioContent": "audio",
+    "ResourceLink": "resource_link",
+    "EmbeddedResource": "resource",
+}
+_CONTENTS = {"TextResourceContents": "text", "BlobResourceContents": "blob"}
+
+
+def _complaint(loc: tuple[int | str, ...], said: str, result: Any, version: str) -> str | None:
+    """One error in words; None for what the validator says of the kinds of content that a block does not even try to
+    be: it names every kind that there is."""
+    path: list[str] = []
+    value = result
+    for part in loc:
+        where = "/".join(path)[:200]
+        if part in _BLOCKS:
+            kind = value.get("type") if isinstance(value, dict) else None
+            if not isinstance(value, dict):
+                return f"`{where}` is no object"
+            if kind is None:
+                return f"`{where}/type` is missing"
+            if not isinstance(kind, str):
+                return f"`{where}/type` is no string"
+            if kind not in _BLOCKS.values():
+                return f"`{where}/type` is {json.dumps(kind[:60])}, which is no kind of content in {version}"
+            if kind != _BLOCKS[str(part)]:
+                return None
+        elif part in _CONTENTS:
+            if not isinstance(value, dict):
+                return f"`{where}` is no object"
+            if not value.keys() & {"text", "blob"}:
+                return f"`{where}` has neither `text` nor `blob`"
+            if _CONTENTS[str(part)] not in value:
+                return None
+        else:
+            path.append(str(part))
+            below = isinstance(value, dict) and part in value
+            inside = isinstance(value, list) and isinstance(part, int) and part < len(value)
+            value = value[part] if below or inside else None
+    return f"`{'/'.join(path)[:200]}` {said.lower()[:200]}"
 
 
 def _named(server_info: Any) -> str:

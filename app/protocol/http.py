@@ -16,16 +16,30 @@ import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from urllib.parse import urljoin
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urldefrag, urljoin
 
 import anyio
 import anyio.abc
 
 from app.core.jsontext import parse
+from app.core.log import id_key
 from app.core.model import Exchange, Finding, HttpTarget, RpcId, Trouble, masked, masked_url
 from app.egress import Answer, Egress, EgressError, split
-from app.protocol.link import Barrier, Failed, Frame, Inbound, Link, LinkError, LinkHost, Outbound, Oversized, Remarked
+from app.protocol.link import (
+    Barrier,
+    Failed,
+    Frame,
+    Inbound,
+    Link,
+    LinkError,
+    LinkHost,
+    Outbound,
+    Oversized,
+    Place,
+    Remarked,
+)
 from app.settings import Limits
 
 _QUEUE = 64
@@ -50,6 +64,17 @@ _ENDED_EARLY = Trouble("cut", "The stream ended before the reply came.", "Look a
 _NOT_RESUMED = Trouble(
     "cut",
     "The stream ended before the reply came, and the server resumes no streams (405).",
+    "It named an event to resume from, and must then serve it. Call again.",
+)
+_COMPRESSED = Trouble("encoding", "The answer is compressed, though Parley asked for it not to be.", "")
+_SAYS_WHO = frozenset({401, 403, 407, 429})
+_OPENING = frozenset({"server/discover", "initialize"})
+_WITH_A_BODY = frozenset({"", "text/plain", "application/octet-stream"})
+"""Content types that are wrong for a reply, and that replies are found under."""
+_FORGOTTEN = Trouble("session-gone", "The server no longer knows this session (404).", "Connect again for a new one.")
+_NOT_FOUND_AGAIN = Trouble(
+    "cut",
+    "The stream ended before the reply came, and the server no longer knows where to resume it (404).",
     "It named an event to resume from, and must then serve it. Call again.",
 )
 _NOT_NOW = frozenset({429, 502, 503, 504})
@@ -192,7 +217,7 @@ def egress_trouble(fault: EgressError, url: str) -> Trouble:
 
 def status_trouble(status: int, url: str, answer: Answer, body: bytes) -> Trouble:
     """What to say of an HTTP status that is not a success."""
-    said = _excerpt(body)
+    said = "" if _compressed(answer) else _excerpt(body)
     quoted = f" It said: {said}" if said else ""
     kind = f"http-{status}"
     after = answer.header("retry-after")
@@ -224,8 +249,8 @@ def status_trouble(status: int, url: str, answer: Answer, body: bytes) -> Troubl
             where = masked_url(answer.header("location"))
             return Trouble(
                 kind,
-                f"The server redirects ({status}) to {where or 'nowhere'}, and Parley follows no redirects.",
-                "Connect to that address, if you trust it.",
+                f"The server redirects ({status}) to {where or 'nowhere'}, and Parley does not follow there.",
+                "Connect to that address, if you trust it. Parley follows a 307 or 308 within the origin, once.",
             )
         case _ if status >= 500:
             return Trouble(kind, f"The server failed ({status}).{quoted}", "Look at the server's log.")
@@ -260,6 +285,86 @@ def _excerpt(body: bytes) -> str:
 
 def _media_type(answer: Answer) -> str:
     return answer.header("content-type").partition(";")[0].strip().lower()
+
+
+def _compressed(answer: Answer) -> bool:
+    return answer.header("content-encoding").strip().lower() not in ("", "identity")
+
+
+def _own_error(body: bytes) -> dict[str, Any] | None:
+    """The JSON-RPC error in the body of an answer that is no success; None when that is something else, like the
+    `{"error": "invalid_token"}` of OAuth."""
+    value = parse(body).value if body.lstrip()[:1] == b"{" else None
+    return value if isinstance(value, dict) and "jsonrpc" in value and "error" in value else None
+
+
+def _redirect(answer: Answer, url: str) -> str | None:
+    """Where a 307 or 308 leads, which keep method and body, when it stays within the origin; else None."""
+    if answer.status not in (307, 308):
+        return None
+    where = _joined(url, answer.header("location"))
+    try:
+        return where if where != url and split(where).origin == split(url).origin else None
+    except EgressError:
+        return None
+
+
+def _joined(base: str, named: str) -> str:
+    """An address that a server named, seen from where we are."""
+    try:
+        return urldefrag(urljoin(base, named)).url
+    except ValueError:
+        return named  # and `split` says what is wrong with it
+
+
+def _type_finding(media: str) -> Finding:
+    found = f"is of the type {media[:100]}" if media else "has no content type"
+    return Finding(
+        "R5-41",
+        "must",
+        f"This answer {found}; a request is answered with application/json or text/event-stream.",
+        "Other clients refuse it. Parley took it all the same.",
+    )
+
+
+def _status_finding(status: int) -> Finding:
+    if status == 202:
+        return Finding(
+            "R5-41",
+            "should",
+            "This reply came with the status 202, which means that there is none.",
+            "Other clients do not read it. Answer a request with 200.",
+        )
+    return Finding(
+        "R5-41", "note", f"This reply came with the status {status}.", "A request is usually answered with 200."
+    )
+
+
+def _accepted_finding(kind: str, status: int) -> Finding:
+    return Finding(
+        "R5-41",
+        "must",
+        f"The server answered this {kind} with {status}; it accepts one with 202 and no body.",
+        "Other clients may wait for more, or take it for a failure.",
+    )
+
+
+def _message_in(event: SseEvent, rule: str = "R5-41") -> tuple[Finding, ...] | None:
+    """What to say of the message in an event; None when there is none, as in keep-alives with a type of their own."""
+    if not event.data:
+        return None
+    if event.event == "message":
+        return ()
+    if b'"jsonrpc"' not in event.data:
+        return None
+    return (
+        Finding(
+            rule,
+            "should",
+            f"This message came as an event of the type `{event.event[:60]}`.",
+            "Other clients drop it: messages are events of the type `message`, or of none.",
+        ),
+    )
 
 
 class _TooLarge(Exception):
@@ -314,6 +419,8 @@ class _HttpLink:
         self._stateless: set[RpcId] = set()
         self._trouble: Trouble | None = None
         self._version: str | None = None
+        self._moved_to: str | None = None
+        """Where the server redirected us to, within its origin."""
         self.pid: int | None = None
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -384,6 +491,16 @@ class _HttpLink:
         if self._version is not None and not any(name == "mcp-protocol-version" for name, _ in more):
             headers.append(("mcp-protocol-version", self._version))
         return headers + list(self._target.headers.items())
+
+    @property
+    def _url(self) -> str:
+        return self._moved_to or self._target.url
+
+    def _goes_to(self, where: str, status: int) -> str:
+        """Say that a redirect is followed, and how, for the exchange that follows it."""
+        shown = masked_url(where)
+        self._host.step(f"The server redirects ({status}) to {shown}, within its origin, so Parley goes there.")
+        return f"The server redirected here ({status})."
 
     def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], seq: int | None = None) -> Exchange:
         shown = masked(headers, self._target.secret)
@@ -474,21 +591,28 @@ class StreamableLink(_HttpLink):
                 await self._resume(about, resume)
 
     async def _posted(self, raw: bytes, about: Outbound) -> _Resume | None:
-        url, is_request = self._target.url, about.kind == "request"
+        url, note = self._url, None  # type: str, str | None
         content = ("content-type", "application/json")
-        headers = self._headers("application/json, text/event-stream", content, *about.headers)
-        exchange = self._exchange("POST", url, headers, about.seq)
-        try:
-            async with self._egress.request(
-                "POST", url, headers, raw, read=None if is_request else _SHORT_READ
-            ) as answer:
-                self._answered(exchange, answer)
-                return await self._take_answer(answer, about, exchange)
-        except EgressError as fault:
-            await self._failed(about, exchange, egress_trouble(fault, url))
-        except _TooLarge as fault:
-            await self._too_large(about, exchange, fault.prefix, fault.size)
-        return None
+        while True:
+            headers = self._headers("application/json, text/event-stream", content, *about.headers)
+            exchange = self._exchange("POST", url, headers, about.seq)
+            exchange.note = note
+            silence = None if about.kind == "request" else _SHORT_READ
+            try:
+                async with self._egress.request("POST", url, headers, raw, read=silence) as answer:
+                    self._answered(exchange, answer)
+                    where = _redirect(answer, url) if url == self._target.url else None
+                    if where is None or self._moved_to not in (None, where):
+                        return await self._take_answer(answer, about, exchange)
+                    if self._moved_to is None:
+                        note = self._goes_to(where, answer.status)
+                    url = self._moved_to = where
+            except EgressError as fault:
+                await self._failed(about, exchange, egress_trouble(fault, url))
+                return None
+            except _TooLarge as fault:
+                await self._too_large(about, exchange, fault.prefix, fault.size)
+                return None
 
     async def _take_answer(self, answer: Answer, about: Outbound, exchange: Exchange) -> _Resume | None:
         media = _media_type(answer)
@@ -498,25 +622,42 @@ class StreamableLink(_HttpLink):
         if about.method == "initialize":
             await self._keep_session(answer, about)
         if about.kind != "request":
-            return None
-        if answer.header("content-encoding") not in ("", "identity"):
-            trouble = Trouble("encoding", "The answer is compressed, though Parley asked for it not to be.", "")
-            await self._failed(about, exchange, trouble)
-        elif media == "application/json" and (answer.status != 202 or answer.header("content-length") != "0"):
-            body = await _body(self._gently(answer), self._limits.message_bytes)
-            await self._tell(Frame(body, about.rpc_id, exchange))
-            await self._unanswered(about, exchange, Trouble("no-reply", "The answer does not contain the reply.", ""))
+            if answer.status != 202:
+                await self._tell(Remarked(about.seq, _accepted_finding(about.kind, answer.status)))
+        elif _compressed(answer):
+            await self._failed(about, exchange, _COMPRESSED)
         elif media == "text/event-stream":
+            if answer.status != 200:
+                await self._tell(Remarked(about.seq, _status_finding(answer.status)))
             return await self._stream(answer, about, exchange)
-        elif answer.status == 202:
-            finding = Finding("R5-41", "must", "The server accepted this request (202) and answered nothing.", "")
-            await self._tell(Remarked(about.seq, finding))
+        else:
+            await self._take_body(answer, media, about, exchange)
+        return None
+
+    async def _take_body(self, answer: Answer, media: str, about: Outbound, exchange: Exchange) -> None:
+        """The whole body of a success: the reply, or what came in its place."""
+        is_json = media == "application/json"
+        if is_json or media.endswith("+json") or media in _WITH_A_BODY:
+            body = await _body(self._gently(answer), self._limits.message_bytes)
         else:
             body = await _beginning(answer)
-            if body:
-                await self._tell(Frame(body, about.rpc_id, exchange))
+        if body or (is_json and answer.status != 202):
+            findings: tuple[Finding, ...] = ()
+            if b'"jsonrpc"' in body:
+                findings += () if is_json else (_type_finding(media),)
+                findings += () if answer.status == 200 else (_status_finding(answer.status),)
+            place: Place = "body" if is_json or b'"jsonrpc"' in body else "other"
+            await self._tell(Frame(body, about.rpc_id, exchange, place, findings))
+            if await self._is_settled(about.rpc_id):
+                return
+        if answer.status == 202:
+            words = "The server accepted this request (202) and answered nothing."
+            await self._tell(Remarked(about.seq, Finding("R5-41", "must", words, "")))
+        elif is_json:
+            trouble = Trouble("no-reply", "The answer does not contain the reply.", "")
+            await self._failed(about, exchange, trouble)
+        else:
             await self._failed(about, exchange, content_trouble(media, body))
-        return None
 
     async def _keep_session(self, answer: Answer, about: Outbound) -> None:
         found = answer.header("mcp-session-id")
@@ -530,26 +671,33 @@ class StreamableLink(_HttpLink):
             return
         self._session_id = found
 
-    async def _refused(self, answer: Answer, about: Outbound, exchange: Exchange) -> None:
+    async def _refused(
+        self, answer: Answer, about: Outbound, exchange: Exchange, trouble: Trouble | None = None
+    ) -> None:
         """A status that is no success: perhaps with a JSON-RPC error inside, which is then the reply."""
         body = await _beginning(answer)
-        if answer.status == 404 and self._session_id is not None:
-            self._session_id = None
-            self._over(
-                Trouble(
-                    "session-gone", "The server no longer knows this session (404).", "Connect again for a new one."
-                )
-            )
-            return
-        value = parse(body).value if _media_type(answer) == "application/json" else None
-        if isinstance(value, dict) and "error" in value:
-            await self._tell(Frame(body, about.rpc_id, exchange))
-            if about.kind == "request" and await self._is_settled(about.rpc_id):
+        value = None if _compressed(answer) else _own_error(body)
+        is_request = about.kind == "request"
+        answers_us = is_request and value is not None and id_key(value.get("id")) == id_key(about.rpc_id)
+        forgotten = answer.status == 404 and self._session_id is not None and not answers_us
+        if value is not None:
+            # Who may come in is said by the status, and by no error inside: it says nothing of the server's era.
+            closed_to_us = about.method in _OPENING and answer.status in _SAYS_WHO
+            via = about.rpc_id if is_request and not forgotten else None
+            await self._tell(Frame(body, via, exchange, "refusal", settles=not closed_to_us))
+            if is_request and not forgotten and await self._is_settled(about.rpc_id):
                 return
             error = value["error"]
             said = error.get("message") if isinstance(error, dict) else None
-            body = said.encode() if isinstance(said, str) else body
-        await self._failed(about, exchange, status_trouble(answer.status, self._target.url, answer, body))
+            body = said.encode(errors="replace") if isinstance(said, str) else body
+        if forgotten:
+            quoted = "" if _compressed(answer) else _excerpt(body)
+            said = f"{_FORGOTTEN.message} It said: {quoted}" if quoted else _FORGOTTEN.message
+            exchange.error = said
+            self._session_id = None
+            self._over(replace(_FORGOTTEN, message=said))
+            return
+        await self._failed(about, exchange, trouble or status_trouble(answer.status, self._url, answer, body))
 
     async def _too_large(self, about: Outbound, exchange: Exchange, prefix: bytes, size: int) -> None:
         limit = self._limits.message_bytes / 1048576
@@ -578,15 +726,16 @@ class StreamableLink(_HttpLink):
                     return None
                 last_id = event.id if event.id is not None else last_id
                 retry = max(event.retry / 1000, _RETRY_AT_LEAST) if event.retry is not None else retry
-                if event.data:
-                    await self._tell(Frame(event.data, about.rpc_id, exchange))
+                findings = _message_in(event)
+                if findings is not None:
+                    await self._tell(Frame(event.data, about.rpc_id, exchange, "event", findings))
         except EgressError as fault:
             cut = fault
         if await self._is_settled(about.rpc_id):
             return None
         if last_id and not about.stateless:  # an empty id takes back the one before
             return _Resume(last_id, retry)
-        await self._failed(about, exchange, _ENDED_EARLY if cut is None else egress_trouble(cut, self._target.url))
+        await self._failed(about, exchange, _ENDED_EARLY if cut is None else egress_trouble(cut, self._url))
         return None
 
     async def _is_settled(self, rpc_id: RpcId) -> bool:
@@ -597,13 +746,9 @@ class StreamableLink(_HttpLink):
             await reached.wait()
         return rpc_id not in self._waiting
 
-    async def _unanswered(self, about: Outbound, exchange: Exchange, trouble: Trouble) -> None:
-        if not await self._is_settled(about.rpc_id):
-            await self._failed(about, exchange, trouble)
-
     async def _resume(self, about: Outbound, resume: _Resume) -> None:
         """Come back for the rest of a stream, after exactly the time the server asked for (R5-43)."""
-        url, failures = self._target.url, 0
+        url, failures = self._url, 0
         while True:
             await anyio.sleep(resume.after if failures == 0 else max(resume.after, 2**failures))
             if about.rpc_id not in self._waiting:
@@ -620,7 +765,11 @@ class StreamableLink(_HttpLink):
                         await self._failed(about, exchange, _NOT_RESUMED)
                         return
                     if answer.status != 200 or _media_type(answer) != "text/event-stream":
-                        await self._refused(answer, about, exchange)
+                        gone = _NOT_FOUND_AGAIN if answer.status == 404 else None
+                        await self._refused(answer, about, exchange, gone)
+                        return
+                    if _compressed(answer):
+                        await self._failed(about, exchange, _COMPRESSED)
                         return
                     again = await self._stream(answer, about, exchange, resume)
             except EgressError as fault:
@@ -635,7 +784,7 @@ class StreamableLink(_HttpLink):
 
     async def _listen(self) -> None:
         """The GET stream, on which a server speaks unasked (R5-42): kept up for as long as the connection lives."""
-        url, last_id, wait = self._target.url, None, _RETRY_SECONDS  # type: str, str | None, float
+        url, last_id, wait = self._url, None, _RETRY_SECONDS  # type: str, str | None, float
         opened, retry = False, None  # type: bool, float | None
         while self._trouble is None:
             began, heard, words = None, False, "ended"  # type: float | None, bool, str
@@ -645,6 +794,11 @@ class StreamableLink(_HttpLink):
             try:
                 async with self._egress.request("GET", url, headers) as answer:
                     self._answered(exchange, answer)
+                    where = _redirect(answer, url) if url == self._target.url else None
+                    if where is not None:
+                        self._goes_to(where, answer.status)
+                        url = where
+                        continue
                     if answer.status == 404 and self._session_id is not None and opened:
                         await self._refused(answer, Outbound("notification", 0), exchange)
                         return
@@ -659,6 +813,10 @@ class StreamableLink(_HttpLink):
                             self._host.stream_changed(offered)
                             return
                         words = status_trouble(answer.status, url, answer, body).message
+                    elif _compressed(answer):
+                        self._host.stream_changed("not read: it is compressed, though Parley asked for it not to be")
+                        self._host.step("The GET stream is compressed, so nothing that comes on it can be read.")
+                        return
                     else:
                         opened, began = True, anyio.current_time()
                         self._host.stream_changed("open")
@@ -670,8 +828,9 @@ class StreamableLink(_HttpLink):
                             heard = True
                             last_id = event.id if event.id is not None else last_id
                             retry = max(event.retry / 1000, _RETRY_AT_LEAST) if event.retry is not None else retry
-                            if event.data:
-                                await self._tell(Frame(event.data, None, exchange))
+                            findings = _message_in(event)
+                            if findings is not None:
+                                await self._tell(Frame(event.data, None, exchange, "unasked", findings))
             except EgressError as fault:
                 words = egress_trouble(fault, url).message
             # A stream that somebody in between ends for its silence did not fail, however often that happens.
@@ -687,11 +846,11 @@ class StreamableLink(_HttpLink):
         if self._session_id is None or self._trouble is not None:
             return
         headers = self._headers("application/json, text/event-stream")
-        exchange = self._exchange("DELETE", self._target.url, headers)
+        exchange = self._exchange("DELETE", self._url, headers)
         with anyio.move_on_after(_GOODBYE_SECONDS):
             try:
                 async with self._egress.request(
-                    "DELETE", self._target.url, headers, connect=1, read=_GOODBYE_SECONDS
+                    "DELETE", self._url, headers, connect=1, read=_GOODBYE_SECONDS
                 ) as answer:
                     self._answered(exchange, answer)
             except EgressError as fault:
@@ -715,6 +874,8 @@ class SseLink(_HttpLink):
     def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
         super().__init__(target, limits, egress, host)
         self._endpoint: str | None = None
+        self._named: str | None = None
+        """The endpoint as the server named it, before any redirect."""
         self._known = anyio.Event()
 
     def _started(self) -> None:
@@ -736,35 +897,54 @@ class SseLink(_HttpLink):
 
     async def _posted(self, raw: bytes, about: Outbound, url: str) -> None:
         headers = self._headers("application/json", ("content-type", "application/json"))
-        exchange = self._exchange("POST", url, headers, about.seq)
-        try:
-            async with self._egress.request("POST", url, headers, raw, read=_SHORT_READ) as answer:
-                self._answered(exchange, answer)
-                if not 200 <= answer.status < 300:
-                    body = await _beginning(answer)
-                    await self._failed(about, exchange, status_trouble(answer.status, url, answer, body))
-        except EgressError as fault:
-            await self._failed(about, exchange, egress_trouble(fault, url))
+        note = None
+        while True:
+            exchange = self._exchange("POST", url, headers, about.seq)
+            exchange.note = note
+            try:
+                async with self._egress.request("POST", url, headers, raw, read=_SHORT_READ) as answer:
+                    self._answered(exchange, answer)
+                    where = _redirect(answer, url) if url == self._named else None
+                    if where is None:
+                        if not 200 <= answer.status < 300:
+                            body = await _beginning(answer)
+                            await self._failed(about, exchange, status_trouble(answer.status, url, answer, body))
+                        return
+                    if self._endpoint == self._named:
+                        note = self._goes_to(where, answer.status)
+                    url = self._endpoint = where
+            except EgressError as fault:
+                await self._failed(about, exchange, egress_trouble(fault, url))
+                return
 
     async def _listen(self) -> None:
-        url = self._target.url
-        headers = self._headers("text/event-stream")
-        exchange = self._exchange("GET", url, headers)
         trouble = Trouble("cut", "The server ended the stream, and with it the connection.", "Connect again.")
         try:
-            async with self._egress.request("GET", url, headers) as answer:
-                self._answered(exchange, answer)
-                if answer.status != 200:
-                    trouble = status_trouble(answer.status, url, answer, await _beginning(answer))
-                elif _media_type(answer) != "text/event-stream":
-                    trouble = content_trouble(_media_type(answer), await _beginning(answer))
-                else:
-                    trouble = await self._heard(answer, exchange) or trouble
+            trouble = await self._listened() or trouble
         except EgressError as fault:
-            trouble = egress_trouble(fault, url)
+            trouble = egress_trouble(fault, self._url)
         finally:
             self._over(trouble)
             self._known.set()
+
+    async def _listened(self) -> Trouble | None:
+        headers = self._headers("text/event-stream")
+        while True:
+            exchange = self._exchange("GET", self._url, headers)
+            async with self._egress.request("GET", self._url, headers) as answer:
+                self._answered(exchange, answer)
+                where = _redirect(answer, self._url) if self._moved_to is None else None
+                if where is not None:
+                    self._goes_to(where, answer.status)
+                    self._moved_to = where
+                elif answer.status != 200:
+                    return status_trouble(answer.status, self._url, answer, await _beginning(answer))
+                elif _media_type(answer) != "text/event-stream":
+                    return content_trouble(_media_type(answer), await _beginning(answer))
+                elif _compressed(answer):
+                    return _COMPRESSED
+                else:
+                    return await self._heard(answer, exchange)
 
     async def _heard(self, answer: Answer, exchange: Exchange) -> Trouble | None:
         async for event in self._events(answer):
@@ -775,21 +955,17 @@ class SseLink(_HttpLink):
                 trouble = self._found_endpoint(event.data)
                 if trouble is not None:
                     return trouble
-            elif event.data:
+            elif (findings := _message_in(event, "R5-47")) is not None:
                 if self._endpoint is None:
                     return Trouble(
                         "no-endpoint", "The stream does not begin with an `endpoint` event.", "Check the address."
                     )
-                await self._tell(Frame(event.data, None, exchange))
+                await self._tell(Frame(event.data, None, exchange, "event", findings))
         return None
 
     def _found_endpoint(self, data: bytes) -> Trouble | None:
         """Where to POST. It must be of the same origin: a server does not get to aim us at somebody else."""
-        named = data.decode(errors="replace").strip()
-        try:
-            where = urljoin(self._target.url, named)
-        except ValueError:
-            where = named  # and `split` says what is wrong with it
+        where = _joined(self._url, data.decode(errors="replace").strip())
         try:
             same = split(where).origin == split(self._target.url).origin
         except EgressError as fault:
@@ -802,7 +978,7 @@ class SseLink(_HttpLink):
                 f"The server named an endpoint of another origin: {masked_url(where)}.",
                 "Parley does not follow.",
             )
-        self._endpoint = where
+        self._endpoint = self._named = where
         self._host.stream_changed("open")
         self._host.step(f"The server takes messages at {masked_url(where)}")
         self._known.set()

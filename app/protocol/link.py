@@ -26,6 +26,16 @@ class LinkError(ParleyError):
 class RequestLost(LinkError):
     """One request got no reply, and the link goes on."""
 
+    def __init__(self, trouble: Trouble, seq: int | None = None) -> None:
+        super().__init__(trouble)
+        self.seq = seq
+        """The message that was meant to be the reply, when one came that cannot be read."""
+
+
+Place = Literal["line", "body", "refusal", "event", "unasked", "other"]
+"""Where a frame stood: alone on a line; as the whole body of an answer, or of one that is no success; in the stream of
+an answer; in the stream on which a server speaks unasked; in an answer that is no MCP."""
+
 
 @dataclass(slots=True, frozen=True)
 class Frame:
@@ -35,6 +45,11 @@ class Frame:
     via: RpcId = None
     """The id of our request whose answer carried it, when one did."""
     exchange: Exchange | None = None
+    place: Place = "line"
+    findings: tuple[Finding, ...] = ()
+    """What its transport has to say of it."""
+    settles: bool = True
+    """Whether it may be the reply to a request; not when the HTTP status has already said what became of that."""
 
 
 @dataclass(slots=True, frozen=True)

@@ -148,18 +148,19 @@ def verdict_on_versions(supported: list[str]) -> FallBack | TryVersion | Trouble
         return TryVersion(mutual[-1])
     if any(each in HANDSHAKE_PROTOCOL_VERSIONS for each in supported):
         return FallBack(f"it speaks {', '.join(supported)[:200]}")
-    named = ", ".join(supported)[:200] or "nothing"
+    named = ", ".join(supported)[:200]
     return Trouble(
         "version",
-        f"The server speaks {named}, and Parley does not.",
+        f"The server speaks {named}, and Parley does not." if named else "The server names no revision that it speaks.",
         f"Parley speaks {', '.join([*MODERN_PROTOCOL_VERSIONS[::-1], *HANDSHAKE_PROTOCOL_VERSIONS[::-1]])}. "
         "Update the server or Parley.",
     )
 
 
-FALLS_BACK = frozenset({"html", "content-type", "no-reply", "cut", "encoding", "http"})
+FALLS_BACK = frozenset({"html", "content-type", "no-reply", "unreadable", "cut", "encoding", "http"})
 """Troubles of one POST that do not speak against an older server at the same address."""
-_NO_FALLBACK = frozenset({"http-401", "http-403", "http-407", "http-429"})
+_NO_FALLBACK = frozenset({"http-401", "http-403", "http-407", "http-429", "http-502", "http-503", "http-504"})
+"""Who may come in, and what is said of a moment by somebody in front of the server: neither speaks of its era."""
 
 
 def verdict_on_trouble(trouble: Trouble) -> FallBack | Trouble:

@@ -316,12 +316,12 @@ class ReceiverTasks:
         if asked is None:
             return None
         if not isinstance(asked, dict):
-            raise RpcRefusal(INVALID_PARAMS, "`task` must be an object")
+            raise RpcRefusal(INVALID_PARAMS, "`task` must be an object", rule="R1-82")
         ttl = asked.get("ttl")
         if ttl is None:
             return None
         if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not ttl >= 0 or ttl == float("inf"):
-            raise RpcRefusal(INVALID_PARAMS, "`task.ttl` must be a number of milliseconds, not below 0")
+            raise RpcRefusal(INVALID_PARAMS, "`task.ttl` must be a number of milliseconds, not below 0", rule="R1-82")
         return int(ttl)
 
     def _allow(self) -> None:

@@ -15,7 +15,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NoReturn, Protocol
 
@@ -29,6 +29,7 @@ from mcp.shared.transport_context import TransportContext
 
 from app.core import checks, modern
 from app.core.asks import RpcRefusal
+from app.core.heads import HeadReader, heads
 from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async
 from app.core.log import id_key, is_error, rpc_id_of
 from app.core.model import Direction, Exchange, Finding, Gone, Message, RpcId, Trouble
@@ -59,6 +60,8 @@ _CROWD = 4
 _REST_SECONDS = 0.003
 _PATIENCE_SECONDS = 1.0
 """How long reading waits for a server that asks more than it reads our answers."""
+_GRACE_SECONDS = 0.25
+"""How long a request waits on after an unreadable reply to it: perhaps that was only a print of the real one."""
 
 
 class Recorder(Protocol):
@@ -112,6 +115,8 @@ class Pending:
     request_seq: int | None = None
     reply: Reply | None = None
     lost: Trouble | None = None
+    unreadable: int | None = None
+    """The message that was meant to be its reply, and cannot be read."""
     done: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -141,6 +146,12 @@ class RawReply(Exception):
 
 
 outgoing: ContextVar[Outgoing | None] = ContextVar("outgoing", default=None)
+
+
+class _Written(float):
+    """A whole number that the server wrote as 3.0 or 1e3: it goes back exactly as it came."""
+
+    text = b""
 
 
 async def _nobody(_: dict[str, Any]) -> None:
@@ -201,6 +212,12 @@ class Rpc(Dispatcher[TransportContext]):
         """The agreed revision; decides whether a batch is legal."""
         self.stateless = False
         """We speak 2026-07-28, or find out whether the server does: it asks nothing, and streams are not resumed."""
+        self.initialized = False
+        """We have sent `notifications/initialized`: from now on the server may ask (R5-02)."""
+        self._asked_before: OrderedDict[tuple[str, str], None] = OrderedDict()
+        """The ids of the server's own requests, as many as are remembered."""
+        self._scattered: HeadReader | None = None
+        """A message that began on an earlier line and has not ended yet."""
         self.trouble: Trouble | None = None
         self._crowd = 0
         self.closed = anyio.Event()
@@ -221,7 +238,7 @@ class Rpc(Dispatcher[TransportContext]):
         if opts.on_progress is not None:
             token = self._progress_token(message, pending.rpc_id)
             self._tokens[token] = pending
-        fate = "answered"
+        fate = "given up"
 
         def recorded(seq: int) -> None:
             # Not after writing: a caller that gives up while the pipe is full must know that the frame is on its way.
@@ -235,6 +252,8 @@ class Rpc(Dispatcher[TransportContext]):
         except anyio.get_cancelled_exc_class():
             fate = opts.fate()
             raise
+        else:
+            fate = "answered" if pending.reply is not None else "given up"
         finally:
             del self._pending[key]
             self._link.settled(pending.rpc_id, answered=pending.reply is not None)
@@ -245,8 +264,9 @@ class Rpc(Dispatcher[TransportContext]):
             if token != key:
                 self._remember(token, fate)
         if pending.reply is None:
-            fault = LinkError if self.closed.is_set() else RequestLost
-            raise fault(pending.lost or self._gone())
+            if self.closed.is_set():
+                raise LinkError(pending.lost or self._gone())
+            raise RequestLost(pending.lost or self._gone(), pending.unreadable)
         return pending.reply
 
     @staticmethod
@@ -307,6 +327,9 @@ class Rpc(Dispatcher[TransportContext]):
     ) -> int:
         """Record a frame and put it on the wire, in one order for both."""
         raw = dump(message)
+        if isinstance(message.get("id"), _Written):
+            written: _Written = message["id"]
+            raw = raw.replace(b'"id":' + dump(written), b'"id":' + written.text, 1)
         method = message.get("method")
         async with self._writing:
             if self.closed.is_set():
@@ -382,9 +405,9 @@ class Rpc(Dispatcher[TransportContext]):
         """One item of the link: a frame, or word of something that happened beside the frames."""
         match item:
             case bytes():
-                await self._read(item, None, intercept)
-            case Frame(raw, via, exchange):
-                await self._read(raw, exchange, intercept, via)
+                await self._read(Frame(item), intercept)
+            case Frame():
+                await self._read(item, intercept)
             case Oversized():
                 self._refuse(item)
             case Failed(rpc_id, trouble):
@@ -397,9 +420,8 @@ class Rpc(Dispatcher[TransportContext]):
             case Barrier(reached):
                 reached.set()
 
-    async def _read(
-        self, raw: bytes, exchange: Exchange | None, intercept: OnNotifyIntercept | None, via: RpcId = None
-    ) -> None:
+    async def _read(self, frame: Frame, intercept: OnNotifyIntercept | None) -> None:
+        raw, exchange = frame.raw, frame.exchange
         if not raw.strip():
             message = self._recorder.frame("in", raw, Parsed(problem="An empty line."), exchange=exchange)
             self._recorder.finding(message.seq, checks.blank_line(over_http=exchange is not None))
@@ -409,33 +431,91 @@ class Rpc(Dispatcher[TransportContext]):
             if self.version == "2025-03-26":
                 split = members(raw) if len(raw) <= THREAD_ABOVE else await anyio.to_thread.run_sync(members, raw)
                 for number, member in enumerate(split, 1):
-                    await self._act(member, await parse_async(member), exchange, intercept, via)
+                    await self._act(replace(frame, raw=member), await parse_async(member), intercept)
                     if number % _AT_ONCE == 0:
                         await anyio.lowlevel.checkpoint()
                 return
             message = self._recorder.frame("in", raw, parsed, exchange=exchange)
             self._recorder.finding(message.seq, checks.batch(self.version))
             return
-        await self._act(raw, parsed, exchange, intercept, via)
+        await self._act(frame, parsed, intercept)
 
-    async def _act(
-        self, raw: bytes, parsed: Parsed, exchange: Exchange | None, intercept: OnNotifyIntercept | None, via: RpcId
-    ) -> None:
-        message = self._recorder.frame("in", raw, parsed, exchange=exchange)
-        for finding in checks.frame(parsed, "in", over_http=exchange is not None):
+    async def _act(self, frame: Frame, parsed: Parsed, intercept: OnNotifyIntercept | None) -> None:
+        message = self._recorder.frame("in", frame.raw, parsed, exchange=frame.exchange)
+        meant = heads(frame.raw) if parsed.problem is not None else []
+        over_http, refusal = frame.exchange is not None, frame.place == "refusal"
+        remarks = checks.frame(parsed, "in", over_http=over_http, refusal=refusal, meant=any(h.members for h in meant))
+        for finding in (*remarks, *frame.findings):
             self._recorder.finding(message.seq, finding)
         value = parsed.value
         match message.kind:
             case "response" | "error":
-                self._settle(Reply(message.seq, raw, value), value, via)
+                if frame.place == "unasked":
+                    self._recorder.finding(message.seq, checks.reply_unasked())
+                if frame.settles:
+                    self._settle(Reply(message.seq, frame.raw, value), value, frame)
                 # Its caller hears of it before the next frame is read: what follows a reply is after it.
                 await anyio.lowlevel.checkpoint()
             case "request":
-                await self._serve(message, value, via)
+                await self._serve(message, value, frame)
             case "notification":
                 params = value.get("params")
                 self._hear(message, value["method"], params if isinstance(params, dict) else {}, intercept)
                 await self._give_way()
+            case _:
+                await self._make_out(frame, parsed, message, meant)
+                return
+        self._scattered = None
+
+    # ---- replies that cannot be read
+
+    async def _make_out(self, frame: Frame, parsed: Parsed, message: Message, meant: list[HeadReader]) -> None:
+        """A frame that is no message. When it was meant to be a reply, whoever waits for that hears why it fails."""
+        problem = parsed.problem or "it is no JSON-RPC message."
+        if frame.place == "body":
+            pending = self._pending.get(id_key(frame.via))
+            if pending is not None and pending.reply is None and parsed.problem is not None:
+                self._lose(pending, _unreadable(problem, message.seq), message.seq)
+                await anyio.lowlevel.checkpoint()
+            return
+        if frame.place == "line":
+            if self._scattered is not None:
+                self._scattered.feed(frame.raw + b"\n")
+                meant, problem = [self._scattered], "It is written over several lines."
+            elif meant and not meant[-1].over:
+                self._scattered = meant[-1]
+                self._scattered.feed(b"\n")
+        if len(meant) > 1:
+            problem = "Several messages stand on one line."
+        for head in meant:
+            pending = self._meant_for(head, frame) if head.is_reply else None
+            if pending is not None and pending.unreadable is None and self._group is not None:
+                pending.unreadable = message.seq
+                self._group.start_soon(self._lose_soon, pending, _unreadable(problem, message.seq), message.seq)
+        if self._scattered is not None and self._scattered.over:
+            self._scattered = None
+
+    def _meant_for(self, head: HeadReader, frame: Frame) -> Pending | None:
+        """The request that an unreadable reply was meant for; None when that cannot be told."""
+        rpc_id = head.rpc_id
+        if rpc_id is not None:
+            found = self._pending.get(id_key(rpc_id))
+            if found is None and isinstance(rpc_id, str) and _NUMBER.fullmatch(rpc_id):
+                found = self._pending.get(id_key(int(rpc_id)))
+            return found
+        if frame.via is not None:
+            return self._pending.get(id_key(frame.via))
+        alone = frame.place == "line" and head.over and len(self._pending) == 1
+        return next(iter(self._pending.values())) if alone else None
+
+    async def _lose_soon(self, pending: Pending, trouble: Trouble, seq: int) -> None:
+        await anyio.sleep(_GRACE_SECONDS)
+        self._lose(pending, trouble, seq)
+
+    def _lose(self, pending: Pending, trouble: Trouble, seq: int) -> None:
+        if pending.reply is None and not pending.done.is_set():
+            pending.lost, pending.unreadable = trouble, seq
+            pending.done.set()
 
     async def _give_way(self) -> None:
         """A flood leaves room for the other sessions of this process, and its server feels it; alone it runs free."""
@@ -443,10 +523,13 @@ class Rpc(Dispatcher[TransportContext]):
         if self._crowd == 0 and self._recorder.others_wait():
             await anyio.sleep(_REST_SECONDS)
 
-    def _settle(self, reply: Reply, value: dict[str, Any], via: RpcId) -> None:
-        rpc_id = value.get("id")
-        if self.stateless and via is not None and "error" in value and id_key(rpc_id) not in self._pending:
-            rpc_id = via  # one POST, one request: an error without a usable id can only be the answer to that
+    def _settle(self, reply: Reply, value: dict[str, Any], frame: Frame) -> None:
+        rpc_id, via = value.get("id"), frame.via
+        if via is not None and "error" in value:
+            # One POST, one request: an error without a usable id can only be the answer to that.
+            nameless = frame.place == "refusal" and rpc_id is None
+            if nameless or (self.stateless and id_key(rpc_id) not in self._pending):
+                rpc_id = via
         key = id_key(rpc_id)
         pending = self._pending.get(key)
         if pending is None and isinstance(rpc_id, str) and _NUMBER.fullmatch(rpc_id):
@@ -467,6 +550,8 @@ class Rpc(Dispatcher[TransportContext]):
         pending.done.set()
 
     def _hear(self, message: Message, method: str, params: dict[str, Any], intercept: OnNotifyIntercept | None) -> None:
+        for finding in checks.notification(method, params, self.version):
+            self._recorder.finding(message.seq, finding)
         if method == "notifications/progress":
             self._progress(message, params)
         elif method == "notifications/cancelled":
@@ -475,12 +560,22 @@ class Rpc(Dispatcher[TransportContext]):
                 reason = params.get("reason")
                 request.withdrawn, request.reason = True, reason if isinstance(reason, str) else ""
                 request.scope.cancel()
+            elif self._is_only_ours(id_key(params.get("requestId"))):
+                self._recorder.finding(message.seq, checks.cancels_ours(params.get("requestId")))
         run_notify_intercept(intercept, method, params)
         try:
             self._notified(method, params, message)
         except Exception:
             # One message that we cannot take must not end the connection: it is in the log, and so is this.
             logger.exception("a notification failed inside Parley")
+
+    def _is_only_ours(self, key: tuple[str, str]) -> bool:
+        """Whether an id is that of a request of ours which waits, and was never one of the server's. A subscription
+        of 2026-07-28 may be ended by the server in this way (R6-44)."""
+        pending = self._pending.get(key)
+        if pending is None or pending.method == "subscriptions/listen":
+            return False
+        return key not in self._asked_before and len(self._asked_before) < _FATES
 
     def _progress(self, message: Message, params: dict[str, Any]) -> None:
         key = id_key(params.get("progressToken"))
@@ -499,26 +594,33 @@ class Rpc(Dispatcher[TransportContext]):
 
     # ---- answering
 
-    async def _serve(self, message: Message, value: dict[str, Any], via: RpcId) -> None:
+    async def _serve(self, message: Message, value: dict[str, Any], frame: Frame) -> None:
         if self.stateless and self.version is not None:
             self._recorder.finding(message.seq, modern.server_request(value["method"]))
             return
+        if not self.initialized and value["method"] != "ping":
+            self._recorder.finding(message.seq, checks.early_request(value["method"]))
         if self._group is None or not await self._room():
             self._recorder.finding(message.seq, checks.not_answered())
             return
+        rpc_id = _as_written(value.get("id"), frame.raw)
         key = id_key(value.get("id"))
+        self._asked_before[key] = None
+        if len(self._asked_before) > _FATES:
+            self._asked_before.popitem(last=False)
         if key in self._answering:
             self._recorder.finding(message.seq, checks.reused_id(value.get("id")))
         if self._serving >= self._limits.server_requests:
             error = {"code": INTERNAL_ERROR, "message": "Too many requests are open; answer or withdraw some first."}
-            self._group.start_soon(self._send_reply, {"id": rpc_id_of(value), "error": error})
+            answerable = rpc_id if rpc_id_of(value) is not None else None
+            self._group.start_soon(self._send_reply, {"id": answerable, "error": error})
             return
         params = value.get("params")
-        request = Incoming(value["method"], params if isinstance(params, dict) else {}, message, via)
-        request.respond = partial(self._respond, request, value.get("id"))
+        request = Incoming(value["method"], params if isinstance(params, dict) else {}, message, frame.via)
+        request.respond = partial(self._respond, request, rpc_id)
         self._answering[key] = request
         self._serving += 1
-        self._group.start_soon(self._serve_one, request, value.get("id"), key)
+        self._group.start_soon(self._serve_one, request, rpc_id, key)
 
     async def _room(self) -> bool:
         """Whether another answer may be written. Answers that the server does not read are bounded, like all else."""
@@ -583,6 +685,20 @@ class Rpc(Dispatcher[TransportContext]):
         self._fates[key] = fate
         if len(self._fates) > _FATES:
             self._fates.popitem(last=False)
+
+
+def _as_written(rpc_id: Any, raw: bytes) -> Any:
+    """The id of a request of the server, for the reply: a number with a point or an exponent keeps its spelling."""
+    if not isinstance(rpc_id, float):
+        return rpc_id
+    found = _Written(rpc_id)
+    found.text = next((head.id_text for head in heads(raw)), b"") or dump(rpc_id)
+    return found
+
+
+def _unreadable(problem: str, seq: int) -> Trouble:
+    said = problem[:1].lower() + problem[1:]
+    return Trouble("unreadable", f"The reply came and cannot be read: {said}", f"Message {seq} of the log shows it.")
 
 
 def _ended(token: tuple[str, str]) -> tuple[str, str]:

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from app.core import checks, modern, tasks
-from app.core.jsontext import THREAD_ABOVE, parse_async
+from app.core.jsontext import THREAD_ABOVE, parse_async, whole
 from app.core.links import required_links
 from app.core.model import Call, CallError, CallLog, CallState, Finding, Gone, Leg, Progress, Refused, RpcId
 from app.core.tasks import CORE
@@ -182,7 +182,11 @@ class Calling:
                     self.fail(call, CallError(None, f"No answer within {_seconds(seconds)}.", kind="timeout"))
                 except RequestLost as fault:
                     words = f"{fault.message} {fault.trouble.advice}".strip()
-                    self.fail(call, CallError(None, words, kind="http"))
+                    if fault.seq is not None and call.legs:
+                        call.legs[-1].reply_seq = fault.seq
+                        call.findings += self._session.messages.findings(fault.seq)
+                    unreadable = fault.trouble.kind == "unreadable"
+                    self.fail(call, CallError(None, words, kind="invalid" if unreadable else "http"))
                 except LinkError as fault:
                     self.fail(call, CallError(None, f"The connection was lost: {fault.message}", kind="connection"))
                 except Exception as fault:
@@ -231,9 +235,7 @@ class Calling:
         if reply.is_error:
             error = reply.value["error"]
             fields = error if isinstance(error, dict) else {"message": str(error)}
-            code = fields.get("code")
-            number = code if isinstance(code, int) and not isinstance(code, bool) else None
-            failed = CallError(number, str(fields.get("message", "")), fields.get("data"))
+            failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), fields.get("data"))
             call.links, remarks = required_links(failed)
             call.findings += [self._session.messages.remark(reply.seq, finding) for finding in remarks]
             self.fail(call, failed)

@@ -204,22 +204,29 @@ class Session:
         if self.info.state in ("connecting", "ready"):
             raise Gone("This session is connected already. Disconnect first, or open another session.")
         self.target, self.options = target, options
+        self._registry.remember(by, target, options)
+        logger.info("session %s connects over %s, asked by a %s", self.id, target.transport, by.kind)
+        self._probe_anew = probe
+        self._begin(target, options, None)
+
+    def _begin(self, target: AnyTarget, options: Options, renewed: str | None) -> None:
+        """Begin a connection once the one before is gone. `renewed` says why nobody had to ask for it."""
         self.listings.reset()
         self.watching.reset()
         self.info = ConnectionInfo(
             state="connecting",
             number=self.info.number + 1,
             began_at=self._wall(),
+            renewed=renewed,
         )
         given = options.handshake_timeout_ms
         self.waits(self._limits.handshake_seconds if given is None else given / 1000)
         self._stderr_mark = self.stderr.count
-        self._probe_anew = probe
-        self._registry.remember(by, target, options)
-        logger.info("session %s connects over %s, asked by a %s", self.id, target.transport, by.kind)
+        self._began = self._mono()
+        if renewed is not None:
+            self.step(renewed)
         self.changed("connection.changed", "connection")
         before, self._ended = self._ended, anyio.Event()
-        self._began = self._mono()
         self._registry.group.start_soon(self._live, self.info, target, options, before, self._ended)
 
     async def disconnect(self) -> None:
@@ -252,6 +259,7 @@ class Session:
                     self._limits,
                     self._registry.egress,
                     known_era=known,
+                    renewed=info.renewed is not None,
                 )
                 try:
                     trouble = await connection.run()
@@ -270,8 +278,14 @@ class Session:
         """The link has ended by itself; what is left of it is cleaned up after this.
 
         A connection that was closed meanwhile has no say: the state may already be that of its successor."""
-        if self._connection is not None:
-            self._end_of_connection("lost", trouble)
+        if self._connection is None:
+            return
+        before, target = self.info, self.target
+        self._end_of_connection("lost", trouble)
+        if trouble.kind == "session-gone" and before.ready_at is not None and target is not None and not self.closed:
+            lasted = self._wall() - before.ready_at
+            if before.renewed is None or lasted >= self._limits.renewed_session_seconds:
+                self._begin(target, self.options, f"{trouble.message} So Parley begins a new one.")
 
     def _end_of_connection(self, state: Literal["lost", "closed"], trouble: Trouble | None) -> None:
         """Say that the connection is over, once; nothing stays running on it."""
