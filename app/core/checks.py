@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from app.core import effort
+from app.core import effort, modern
 from app.core.jsontext import Parsed, whole
 from app.core.model import HANDSHAKE_VERSIONS, Direction, Finding
 
@@ -220,6 +220,9 @@ def version_answer(asked: str, got: Any) -> Finding | None:
         return None
     if got in HANDSHAKE_VERSIONS:
         return Finding("R5-03", "note", f"Parley asked for {asked}, the server chose {got}.", "Both go on with that.")
+    if got == modern.VERSION:
+        words = f"The server answered `initialize` with {got}, a revision that has no `initialize`."
+        return Finding("R5-03", "should", words, "Answer with 2025-11-25 or older.")
     return Finding(
         "R5-03",
         "should",

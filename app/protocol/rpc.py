@@ -117,6 +117,8 @@ class Pending:
     lost: Trouble | None = None
     unreadable: int | None = None
     """The message that was meant to be its reply, and cannot be read."""
+    unread: Trouble | None = None
+    """What there is to say of that message."""
     done: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -413,7 +415,7 @@ class Rpc(Dispatcher[TransportContext]):
             case Failed(rpc_id, trouble):
                 pending = self._pending.get(id_key(rpc_id))
                 if pending is not None and pending.reply is None:
-                    pending.lost = trouble
+                    pending.lost = pending.unread or trouble
                     pending.done.set()
             case Remarked(seq, finding):
                 self._recorder.finding(seq, finding)
@@ -474,8 +476,9 @@ class Rpc(Dispatcher[TransportContext]):
         problem = parsed.problem or "it is no JSON-RPC message."
         if frame.place == "body":
             pending = self._pending.get(id_key(frame.via))
-            if pending is not None and pending.reply is None and parsed.problem is not None:
-                self._lose(pending, _unreadable(problem, message.seq), message.seq)
+            if pending is not None and parsed.problem is not None:
+                pending.unreadable, pending.unread = message.seq, _unreadable(problem, message.seq)
+                self._lose(pending)
                 await anyio.lowlevel.checkpoint()
             return
         if frame.place == "line":
@@ -490,8 +493,8 @@ class Rpc(Dispatcher[TransportContext]):
         for head in meant:
             pending = self._meant_for(head, frame) if head.is_reply else None
             if pending is not None and pending.unreadable is None and self._group is not None:
-                pending.unreadable = message.seq
-                self._group.start_soon(self._lose_soon, pending, _unreadable(problem, message.seq), message.seq)
+                pending.unreadable, pending.unread = message.seq, _unreadable(problem, message.seq)
+                self._group.start_soon(self._lose_soon, pending)
         if self._scattered is not None and self._scattered.over:
             self._scattered = None
 
@@ -508,13 +511,13 @@ class Rpc(Dispatcher[TransportContext]):
         alone = frame.place == "line" and head.over and len(self._pending) == 1
         return next(iter(self._pending.values())) if alone else None
 
-    async def _lose_soon(self, pending: Pending, trouble: Trouble, seq: int) -> None:
+    async def _lose_soon(self, pending: Pending) -> None:
         await anyio.sleep(_GRACE_SECONDS)
-        self._lose(pending, trouble, seq)
+        self._lose(pending)
 
-    def _lose(self, pending: Pending, trouble: Trouble, seq: int) -> None:
+    def _lose(self, pending: Pending) -> None:
         if pending.reply is None and not pending.done.is_set():
-            pending.lost, pending.unreadable = trouble, seq
+            pending.lost = pending.unread
             pending.done.set()
 
     async def _give_way(self) -> None:

@@ -185,8 +185,7 @@ class Calling:
                     if fault.seq is not None and call.legs:
                         call.legs[-1].reply_seq = fault.seq
                         call.findings += self._session.messages.findings(fault.seq)
-                    unreadable = fault.trouble.kind == "unreadable"
-                    self.fail(call, CallError(None, words, kind="invalid" if unreadable else "http"))
+                    self.fail(call, CallError(None, words, kind="http" if connection.over_http else "invalid"))
                 except LinkError as fault:
                     self.fail(call, CallError(None, f"The connection was lost: {fault.message}", kind="connection"))
                 except Exception as fault:

@@ -251,6 +251,7 @@ def exchange_json(exchange: Exchange) -> dict[str, Any]:
         "response_headers": [list(pair) for pair in exchange.response_headers],
         "answered_ms": exchange.answered_ms,
         "error": exchange.error,
+        "note": exchange.note,
     }
 
 
@@ -341,6 +342,7 @@ class ExchangeView:
     line: str
     answer: str
     error: str
+    note: str
     sent: tuple[tuple[str, str], ...]
     received: tuple[tuple[str, str], ...]
 
@@ -355,6 +357,7 @@ def _exchange(exchange: Exchange | None) -> ExchangeView | None:
         line=f"{exchange.method} {exchange.url}",
         answer=answer,
         error=exchange.error or "",
+        note=exchange.note or "",
         sent=exchange.request_headers,
         received=exchange.response_headers,
     )

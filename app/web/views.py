@@ -270,6 +270,8 @@ class ConnectionView:
     has_target: bool
     findings: list[Finding]
     stopped_after: str
+    renewed: str
+    """Why Parley began this connection by itself."""
 
 
 def _said(value: Any, *keys: str) -> str:
@@ -378,6 +380,7 @@ def connection_view(session: Session) -> ConnectionView:
         has_target=session.target is not None,
         findings=session.tools.findings[:20],
         stopped_after=lasted,
+        renewed=info.renewed or "",
     )
 
 
@@ -416,6 +419,7 @@ def connection_json(session: Session) -> dict[str, Any]:
             {"after_ms": one.after_ms, "side": one.side, "code": one.code, "text": one.text, "seq": one.seq}
             for one in info.steps
         ],
+        "renewed": info.renewed,
         "error": None
         if trouble is None
         else {

@@ -90,7 +90,13 @@ async def test_f04_what_is_no_message_is_shown_and_the_connection_goes_on(sessio
         for junk, words in JUNK:
             if way == "json":
                 failed = await call_tool(session, "say", {"base64": [b64(junk)], "as": "json"})
-                assert error_of(failed) == ("http", "The answer does not contain the reply.")
+                kind, said = error_of(failed)
+                unread = session.messages.get(inbound(session)[-1].seq)
+                assert unread is not None and kind == "http"
+                if unread.problem is None:
+                    assert said == "The answer does not contain the reply."
+                else:
+                    assert said.startswith("The reply came and cannot be read: "), said
             else:
                 reply = '{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}'
                 number = json.loads(raws(session, "out")[-1])["id"] + 1
@@ -323,7 +329,7 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
     (
         {"status": 302, "headers": {"location": "http://169.254.169.254/"}},
         "http-302",
-        "The server redirects (302) to http://169.254.169.254/, and Parley follows no redirects.",
+        "The server redirects (302) to http://169.254.169.254/, and Parley does not follow there.",
     ),
     (
         {"headers": {"content-type": "text/html"}, "body": "<html>hello</html>"},

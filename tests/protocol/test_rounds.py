@@ -260,7 +260,7 @@ async def test_a_missing_result_type_means_complete(session: Session, tmp_path: 
     peer = modern_stdio(tmp_path / "record", results={"tools/call": {"content": []}})
     await reach(session, peer)
     done = await call(session, "tools/call", {"name": "x"})
-    assert done.state == "done" and [(each.id, each.level) for each in done.findings] == [("R6-04", "note")]
+    assert done.state == "done" and [(each.id, each.level) for each in done.findings] == [("R6-04", "must")]
 
 
 @pytest.mark.requirement("R4-03", "R6-35")

@@ -236,6 +236,9 @@ def plain(peer):
             sys.exit(peer.settings.get("complaint", f"did not expect {method}"))
         if method in peer.settings.get("complains", []):
             os.write(2, peer.settings["complaint"].encode())
+        if method in peer.settings.get("results", {}):
+            peer.answer(message, peer.settings["results"][method])
+            continue
         if method in METHODS and method not in peer.settings.get("silent", []):
             METHODS[method](peer, message)
         elif method is not None and "id" in message and method not in peer.settings.get("silent", []):

@@ -14,6 +14,7 @@ that the odd bytes stand in the test beside what is expected of them; the settin
     delay      {what: seconds}: wait before acting
     gets       [script]: what the next GET streams do, one each; afterwards they stay open
     endpoint   what the older transport names as its endpoint, with $KEY and $PORT; null for none
+    moved      {path: {"status", "location"}}: a redirect, with $PORT; it keeps the query where it has none itself
     tls        [certificate file, key file]
 
 A script is {"sse": text, "then": "open", "end" or "cut"}: these bytes of a stream, which then stays open, ends as HTTP
@@ -263,10 +264,13 @@ def x_http(turn):
 
 
 def x_script(turn):
-    """Exact bytes of a stream; with `resume`, what a GET with a Last-Event-ID gets later."""
+    """Exact bytes of a stream, as base64 or text; with `resume`, what a GET with a Last-Event-ID gets later."""
     for last_id, script in turn.params.get("resume", {}).items():
         turn.web.resumes[last_id] = [{**each, "sse": turn.fill(each.get("sse", ""))} for each in script]
-    turn.stream().script(turn.fill(turn.params["sse"]))
+    if "base64" in turn.params:
+        turn.stream().chunk(base64.b64decode(turn.params["base64"]).replace(b"$ID", str(turn.message["id"]).encode()))
+    if "sse" in turn.params:
+        turn.stream().script(turn.fill(turn.params["sse"]))
     then = turn.params.get("then", "end")
     turn.finish(then)
     if then == "open":
@@ -485,7 +489,12 @@ class Web:
             if key in self.settings.get("http", {}):
                 self.canned(wire, self.settings["http"][key], message)
                 return
-        if path == "/mcp":
+        if path in self.settings.get("moved", {}):
+            moved = self.settings["moved"][path]
+            where = moved["location"].replace("$PORT", str(self.port))
+            where += f"?{query}" if query and "?" not in where else ""
+            wire.whole(moved["status"], {"location": where} if where else {})
+        elif path == "/mcp":
             self.streamable(wire, method, headers, message)
         elif path == "/sse" and method == "GET":
             self.older_stream(wire)

@@ -57,7 +57,7 @@ def test_the_members_of_an_array_are_exact(items: list[Any], space: str):
         (b"[Infinity]", "Not JSON: Infinity is not a JSON value."),
         (b'"caf\xe9"', "Byte 0xe9 at position 4 is not UTF-8."),
         (b"\xef\xbb\xbf\xff", "Byte 0xff at position 3 is not UTF-8."),
-        (b"[" * 5000 + b"]" * 5000, f"Not readable: it is nested deeper than {MAX_DEPTH} levels."),
+        (b"[" * 5000 + b"]" * 5000, f"It is nested deeper than {MAX_DEPTH} levels, which is more than Parley reads."),
     ],
 )
 def test_a_problem_is_a_sentence_with_its_place(raw: bytes, words: str):

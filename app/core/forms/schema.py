@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 from app.core.forms.merging import Schema, merge
 from app.core.forms.tree import Option
@@ -23,6 +23,8 @@ MAX_TITLED = 500
 
 ELSEWHERE = "The schema points elsewhere, and Parley fetches nothing on a server's word."
 _ANNOTATIONS = ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
+_DATA = ("enum", "const", "default", "examples")
+"""Keywords below which there are values, and no schemas."""
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _SHAPES = frozenset(
     {"type", "properties", "items", "prefixItems", "enum", "const", "format", "additionalProperties", "contentEncoding"}
@@ -60,7 +62,8 @@ class Schemas:
         self._steps = 0
         self.checks = 0
         self.validators: dict[int, tuple[Any, Any]] = {}
-        self._anchors: dict[str, Any] | None = None
+        self._anchors: dict[str, dict[str, Any]] = {}
+        self._embedded: _Embedded | None = None
         # By the id of a schema, with the schema itself, so that its id stays its own.
         self._plain: dict[int, tuple[Any, Schema | None, str]] = {}
         self._slim: dict[int, tuple[Any, Schema, bool]] = {}
@@ -91,11 +94,12 @@ class Schemas:
         word = next((each for each in _REFERENCES if each in schema), None)
         if word is not None:
             ref = schema[word]
-            if not isinstance(ref, str) or (target := self._local(ref)) is None:
+            if not isinstance(ref, str) or (aim := self._aim(schema, ref)) is None:
                 return None, ELSEWHERE
+            target = "#".join(aim)
             if target in seen or len(seen) > MAX_HOPS:
                 return None, "The schema points to itself."
-            found = self._pointed(target)
+            found = self._pointed(*aim)
             if found is None:
                 return None, f"The schema points to {ref[:80]}, which is not there."
             resolved, why = self._resolve(found[0], (*seen, target))
@@ -129,28 +133,30 @@ class Schemas:
     def target(self, schema: Schema) -> Any:
         """What the reference of a schema points to, if it has one that stays here; else None."""
         ref = next((schema[each] for each in _REFERENCES if each in schema), None)
-        local = self._local(ref) if isinstance(ref, str) else None
-        found = self._pointed(local) if local is not None else None
+        aim = self._aim(schema, ref) if isinstance(ref, str) else None
+        found = self._pointed(*aim) if aim is not None else None
         return found[0] if found is not None else None
 
-    def _local(self, ref: str) -> str | None:
-        """The fragment of a reference that stays in this schema; None for one that leaves it."""
-        if ref.startswith("#"):
-            return unquote(ref[1:])
-        own = (self.root.get("$id") or self.root.get("id")) if isinstance(self.root, dict) else None
-        base, _, fragment = ref.partition("#")
-        return unquote(fragment) if isinstance(own, str) and own.rstrip("#") == base else None
+    def _aim(self, schema: Schema, ref: str) -> tuple[str, str] | None:
+        """Which of the schemas in here a reference means, by its address, and the fragment of it; None for a reference
+        that leaves. A part with an `$id` is a schema of its own, as if it were a file."""
+        if self._embedded is None:
+            self._embedded = _Embedded(self.root)
+        base = self._embedded.base_of(schema)
+        place, _, fragment = ref.partition("#")
+        where = _address(base, place) if place else base
+        return (where, unquote(fragment)) if where in self._embedded.schemas else None
 
-    def _pointed(self, target: str) -> tuple[Any] | None:
+    def _pointed(self, where: str, fragment: str) -> tuple[Any] | None:
         """What a fragment points to, in a tuple because it may be anything; None when it is not there."""
-        node: Any = self.root
-        if target in ("", "/"):
+        node: Any = self._embedded.schemas[where] if self._embedded is not None else self.root
+        if fragment in ("", "/"):
             return (node,)
-        if not target.startswith("/"):
-            if self._anchors is None:
-                self._anchors = _anchors(self.root)
-            return (self._anchors[target],) if target in self._anchors else None
-        for part in target[1:].split("/"):
+        if not fragment.startswith("/"):
+            if where not in self._anchors:
+                self._anchors[where] = _anchors(node)
+            return (self._anchors[where][fragment],) if fragment in self._anchors[where] else None
+        for part in fragment[1:].split("/"):
             key = part.replace("~1", "/").replace("~0", "~")
             if isinstance(node, dict) and key in node:
                 node = node[key]
@@ -273,6 +279,42 @@ def _is_null(schema: Schema | None) -> bool:
     if schema is None:
         return False
     return schema.get("type") in ("null", ["null"]) or schema.get("enum") == [None] or schema.get("const", "") is None
+
+
+class _Embedded:
+    """The schemas that one document holds, by their addresses: itself, and each part that has an `$id` of its own."""
+
+    def __init__(self, root: Any) -> None:
+        own = (root.get("$id") or root.get("id")) if isinstance(root, dict) else None
+        self.base = own.rstrip("#") if isinstance(own, str) else ""
+        self.schemas: dict[str, Any] = {self.base: root}
+        self._bases: dict[int, tuple[Any, str]] = {}
+        """By the id of a part that refers to something, with the part itself: what its references are relative to.
+        Only where that is not the whole document."""
+        stack = [(root, self.base)]
+        while stack:
+            node, base = stack.pop()
+            if isinstance(node, dict):
+                named = node.get("$id")
+                if node is not root and isinstance(named, str) and not named.startswith("#"):
+                    base = _address(base, named.rstrip("#"))
+                    self.schemas.setdefault(base, node)
+                if base != self.base and any(word in node for word in _REFERENCES):
+                    self._bases[id(node)] = (node, base)
+                stack.extend((part, base) for key, part in node.items() if key not in _DATA)
+            elif isinstance(node, list):
+                stack.extend((part, base) for part in node)
+
+    def base_of(self, schema: Any) -> str:
+        """What the references in a part are relative to."""
+        return self._bases.get(id(schema), (None, self.base))[1]
+
+
+def _address(base: str, named: str) -> str:
+    try:
+        return urljoin(base, named)
+    except ValueError:
+        return named
 
 
 def _anchors(root: Any) -> dict[str, Any]:
