@@ -183,7 +183,8 @@ async def test_b09_a_body_or_event_that_cannot_be_read_fails_its_call_at_once(se
         await connected(session, peer.target())
         if as_ == "json":
             # `x/http` fills the id in, so the length is that of the body with one digit.
-            said = {"base64": http("200 OK", {**JSON, "connection": "close"}, body, length=len(body.replace(b"$ID", b"1")))}
+            length = len(body.replace(b"$ID", b"1"))
+            said = {"base64": http("200 OK", {**JSON, "connection": "close"}, body, length=length)}
             failed = await call_tool(session, "http", said)
         else:
             said = {"base64": b64(b"data: " + body + b"\n\n"), "then": "open" if as_ == "event" else "end"}
