@@ -191,7 +191,7 @@ def cancels_ours(rpc_id: Any) -> Finding:
 
 def refused_params(rule: str, why: str) -> Finding:
     """A server request that was answered with -32602, because it breaks the rules of its method."""
-    return Finding(rule, "must", f"{why}.", "Parley answered -32602. Other clients refuse it too.")
+    return Finding(rule, "must", f"{why}.", "Parley answered -32602, and nobody was asked.")
 
 
 def not_agreed_yet(method: str) -> Finding:

@@ -19,7 +19,8 @@ _WHOLE = re.compile(rb"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)
 _MEMBERS = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"result"', b'"error"'})
 _ID_BYTES = 200
 _TOKENS = 20_000
-"""How much of one message is looked at: some milliseconds of work."""
+_LOOKED_AT = 256 * 1024
+"""How much of one message is looked at, by its parts and by its bytes: some milliseconds of work."""
 _OBJECTS = 20
 _BLANK = b" \t\r\n"
 
@@ -116,11 +117,12 @@ class HeadReader:
 def heads(raw: bytes) -> list[HeadReader]:
     """The objects that stand in a text one after the other, as far as they can be told; the last may be unfinished."""
     found: list[HeadReader] = []
-    rest = raw.removeprefix(b"\xef\xbb\xbf").lstrip(_BLANK)
+    rest = raw[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf").lstrip(_BLANK)
     while rest.startswith(b"{") and len(found) < _OBJECTS:
         reader = HeadReader()
         found.append(reader)
         rest = rest[reader.feed(rest) :].lstrip(_BLANK)
         if not reader.closed:
+            reader.over = reader.over or len(raw) > _LOOKED_AT
             break
     return found

@@ -643,10 +643,11 @@ class StreamableLink(_HttpLink):
             body = await _beginning(answer)
         if body or (is_json and answer.status != 202):
             findings: tuple[Finding, ...] = ()
-            if b'"jsonrpc"' in body:
+            meant = body.lstrip()[:1] in (b"{", b"[") and b'"jsonrpc"' in body
+            if meant:
                 findings += () if is_json else (_type_finding(media),)
                 findings += () if answer.status == 200 else (_status_finding(answer.status),)
-            place: Place = "body" if is_json or b'"jsonrpc"' in body else "other"
+            place: Place = "body" if is_json or meant else "other"
             await self._tell(Frame(body, about.rpc_id, exchange, place, findings))
             if await self._is_settled(about.rpc_id):
                 return
@@ -692,7 +693,7 @@ class StreamableLink(_HttpLink):
             body = said.encode(errors="replace") if isinstance(said, str) else body
         if forgotten:
             quoted = "" if _compressed(answer) else _excerpt(body)
-            said = f"{_FORGOTTEN.message} It said: {quoted}" if quoted else _FORGOTTEN.message
+            said = f"{_FORGOTTEN.message} It said: {quoted}." if quoted else _FORGOTTEN.message
             exchange.error = said
             self._session_id = None
             self._over(replace(_FORGOTTEN, message=said))

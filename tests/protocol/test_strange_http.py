@@ -283,7 +283,7 @@ async def test_b11_a_forgotten_session_is_begun_anew(session: Session):
             assert "no longer knows this session (404). It said: “no such session”" in each.error.message
         await until(session, lambda: session.info.state == "ready" and session.tools.state == "ready")
         assert session.info is not before and session.info.number == before.number + 1
-        said = "The server no longer knows this session (404). It said: “no such session” So Parley begins a new one."
+        said = "The server no longer knows this session (404). It said: “no such session”. So Parley begins a new one."
         assert steps(session)[0] == said == session.info.renewed
         assert any(each.startswith("initialize") for each in steps(session))
         fresh = [each for each in peer.requests("POST") if b'"initialize"' in each.body]
