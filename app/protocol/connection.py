@@ -285,7 +285,7 @@ class Connection:
                 "Choose streamable HTTP for this target, or another era in the options.",
             )
         if self._renewed:
-            self._era_from = "memory"
+            self._era_from = "memory" if era == "auto" else "options"
         elif era == "auto" and self._transport in ("demo", "sse"):
             self._era_from = "target"
             if self._transport == "demo":
