@@ -23,9 +23,10 @@ import anyio
 import anyio.abc
 
 from app.core.jsontext import parse
-from app.core.model import Exchange, Finding, HttpTarget, RpcId, Trouble, masked, masked_url
+from app.core.model import Exchange, Finding, HttpTarget, RpcId, Trouble
 from app.egress import Answer, Egress, EgressError, split
 from app.protocol.link import Barrier, Failed, Frame, Inbound, Link, LinkError, LinkHost, Outbound, Oversized, Remarked
+from app.secrecy import masked_headers, masked_url
 from app.settings import Limits
 
 _QUEUE = 64
@@ -55,6 +56,8 @@ _NOT_RESUMED = Trouble(
 _NOT_NOW = frozenset({429, 502, 503, 504})
 """What is said of a moment, often by somebody in front of the server, and not of the stream that was asked for."""
 _BODY_SHOWN = 300
+_ADDRESS_LONGEST = 8 * 1024
+"""An address that a server names, in `Location` or as `endpoint`; of a longer one only the length is looked at."""
 _SHOWN = 65536
 _BOM = b"\xef\xbb\xbf"
 _FIELD_NAME = len(b"data: ")
@@ -221,7 +224,7 @@ def status_trouble(status: int, url: str, answer: Answer, body: bytes) -> Troubl
             wait = f" Try again in {after} s." if after.isdigit() else " Try again later."
             return Trouble(kind, f"The server says there were too many requests (429).{quoted}", wait.strip())
         case _ if 300 <= status < 400:
-            where = masked_url(answer.header("location"))
+            where = _shown_address(answer.header("location"))
             return Trouble(
                 kind,
                 f"The server redirects ({status}) to {where or 'nowhere'}, and Parley follows no redirects.",
@@ -249,6 +252,11 @@ def content_trouble(content_type: str, body: bytes) -> Trouble:
         f"The answer {found}; MCP answers are application/json or text/event-stream.",
         "Check the path, and that the server speaks streamable HTTP.",
     )
+
+
+def _shown_address(text: str) -> str:
+    """An address that a server named, as it may be shown."""
+    return masked_url(text) if len(text) <= _ADDRESS_LONGEST else f"an address of {len(text):,} characters"
 
 
 def _excerpt(body: bytes) -> str:
@@ -386,7 +394,7 @@ class _HttpLink:
         return headers + list(self._target.headers.items())
 
     def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], seq: int | None = None) -> Exchange:
-        shown = masked(headers, self._target.secret)
+        shown = masked_headers(headers, self._target.secret)
         exchange = Exchange(method, masked_url(url), time.time(), shown, started=time.monotonic())
         if seq is not None:
             self._host.exchanged(seq, exchange)
@@ -394,7 +402,7 @@ class _HttpLink:
 
     def _answered(self, exchange: Exchange, answer: Answer) -> None:
         exchange.status = answer.status
-        exchange.response_headers = masked(answer.headers, self._target.secret)
+        exchange.response_headers = masked_headers(answer.headers, self._target.secret)
         exchange.answered_ms = (time.monotonic() - exchange.started) * 1000
 
     async def _gently(self, answer: Answer) -> AsyncIterator[bytes]:
@@ -785,17 +793,15 @@ class SseLink(_HttpLink):
 
     def _found_endpoint(self, data: bytes) -> Trouble | None:
         """Where to POST. It must be of the same origin: a server does not get to aim us at somebody else."""
-        named = data.decode(errors="replace").strip()
+        if len(data) > _ADDRESS_LONGEST:
+            said = f"The server named an endpoint of {len(data):,} bytes, and Parley takes {_ADDRESS_LONGEST:,}."
+            return Trouble("endpoint", said, "Check the server.")
         try:
-            where = urljoin(self._target.url, named)
-        except ValueError:
-            where = named  # and `split` says what is wrong with it
-        try:
+            where = urljoin(self._target.url, data.decode(errors="replace").strip())
             same = split(where).origin == split(self._target.url).origin
-        except EgressError as fault:
-            return Trouble(
-                "endpoint", f"The endpoint the server named cannot be used: {fault.detail}.", "Check the server."
-            )
+        except (EgressError, ValueError) as fault:
+            said = fault.detail if isinstance(fault, EgressError) else "it is not an address"
+            return Trouble("endpoint", f"The endpoint the server named cannot be used: {said}.", "Check the server.")
         if not same:
             return Trouble(
                 "endpoint",
