@@ -274,7 +274,7 @@ def _in_address(text: str, depth: int) -> Iterator[Hidden]:
             until = follows.start() if follows is not None else len(text)
             plain = unquote_plus(text[match.end() : until])
             if "://" in plain and _found(plain, 0):
-                yield Hidden(match.end(), until, name)
+                yield Hidden(match.end(), until, ITSELF)
 
 
 def _in_json(text: str) -> list[Hidden] | None:
