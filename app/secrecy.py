@@ -187,7 +187,7 @@ def in_header(name: str, value: str) -> list[Hidden]:
         return [] if _REFERENCE.fullmatch(value) else [Hidden(0, len(value), name)]
     if _NOTEWORTHY.search(value) is None and _LOOKS.search(value) is None:
         return []
-    return in_url(value) if value.startswith("/") else in_text(value)
+    return in_url(value)
 
 
 @lru_cache(maxsize=64)

@@ -156,19 +156,16 @@ class Store:
     async def open(self) -> None:
         """Read what there is. Never raises: without it Parley works all the same."""
         try:
-            rows = await self._work(_read)
-            spoiled: list[_Row] = []
-            for row in rows or ():
-                kept = _of_row(row)
-                if kept is not None:
-                    kept = self._kept.setdefault(kept.id, replace(kept, name=_plain_name(kept.name, kept.target)))
-                    spoiled += [clean] if (clean := _row(kept))[2:6] != row[2:6] else []
+            found = await self._work(_read)
+            for kept, plain, _ in found or ():
+                if self._kept.setdefault(kept.id, kept) is kept:
+                    self._plain[kept.id] = kept.target, plain
             known = await self._work(_read_eras)
             self._eras = {**{key: era for key, era in known or () if era in ("legacy", "modern")}, **self._eras}
         finally:
             self._loaded.set()
-        if rows:
-            await self._work(partial(_clean, rows=spoiled))
+        if found:
+            await self._work(partial(_clean, rows=[row for *_, row in found if row is not None]))
 
     async def loaded(self, seconds: float = 2.0) -> None:
         """Wait until the file was read, but not for ever: a disk may hang."""
@@ -415,9 +412,17 @@ def _read_eras(file: sqlite3.Connection) -> list[tuple[Any, ...]]:
     return list(file.execute("SELECT command, era FROM eras ORDER BY at LIMIT 10000"))
 
 
-def _read(file: sqlite3.Connection) -> list[tuple[Any, ...]]:
+def _read(file: sqlite3.Connection) -> list[tuple[Kept, AnyTarget, _Row | None]]:
+    """What the file has, each with what of it may be written, and with a row that has to replace the one there."""
     query = "SELECT id, owner, name, target, missing, options, used FROM targets ORDER BY used DESC LIMIT 10000"
-    return list(file.execute(query))
+    found: list[tuple[Kept, AnyTarget, _Row | None]] = []
+    for row in file.execute(query):
+        kept = _of_row(row)
+        if kept is not None:
+            kept = replace(kept, name=_plain_name(kept.name, kept.target))
+            clean = _row(kept)
+            found.append((kept, without_secrets(kept.target)[0], clean if clean[2:6] != row[2:6] else None))
+    return found
 
 
 def _clean(file: sqlite3.Connection, rows: list[_Row]) -> None:

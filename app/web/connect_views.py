@@ -415,17 +415,36 @@ def connect_form(
 
 # ----------------------------------------------------------------------------------------------------------- consent
 
-_WARNINGS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"^(.*/)?(sudo|doas|su|pkexec)$"), "runs something with the rights of another user, usually root"),
-    (re.compile(r"\b(sudo|doas)\s"), "runs something with the rights of another user, usually root"),
-    (re.compile(r"\brm\s+(-\w*[rRf]\w*\s+)+"), "deletes files without asking"),
-    (re.compile(r"\b(curl|wget)\b.*\|\s*(ba|z|da|k)?sh\b", re.S), "downloads a script and runs it unread"),
-    (re.compile(r"\bbase64\s+(-d|--decode|-D)\b"), "runs something that is hidden by an encoding"),
-    (re.compile(r"(?i)-e(nc(odedcommand)?)?\s+[A-Za-z0-9+/=]{40,}"), "runs something that is hidden by an encoding"),
-    (re.compile(r"\bdd\s+.*\bof=/dev/|\bmkfs\b"), "writes to a disk directly"),
-    (re.compile(r"\bchmod\s+(-R\s+)?[0-7]*777\b"), "opens files to everybody"),
-    (re.compile(r":\(\)\s*\{"), "starts copies of itself without end"),
+_ROOT = "runs something with the rights of another user, usually root"
+_DELETES = "deletes files without asking"
+_HIDDEN = "runs something that is hidden by an encoding"
+_WARNINGS: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = (
+    ((re.compile(r"\A(?:.*/)?(?:sudo|doas|su|pkexec)\Z"),), _ROOT),
+    ((re.compile(r"\b(?:sudo|doas)\s"),), _ROOT),
+    ((re.compile(r"\brm\s{1,40}(?:-[\w-]{1,40}\s{1,40}){0,10}?-\w{0,40}[rRf]"),), _DELETES),
+    (
+        (re.compile(r"\b(?:curl|wget)\b"), re.compile(r"\|\s{0,40}(?:ba|z|da|k)?sh\b")),
+        "downloads a script and runs it unread",
+    ),
+    ((re.compile(r"\bbase64\s{1,40}(?:-d|--decode|-D)\b"),), _HIDDEN),
+    ((re.compile(r"(?i)-e(?:nc(?:odedcommand)?)?\s{1,40}[A-Za-z0-9+/=]{40}"),), _HIDDEN),
+    ((re.compile(r"\bdd\s"), re.compile(r"\bof=/dev/")), "writes to a disk directly"),
+    ((re.compile(r"\bmkfs\b"),), "writes to a disk directly"),
+    ((re.compile(r"\bchmod\s{1,40}(?:-R\s{1,40})?[0-7]{0,4}777\b"),), "opens files to everybody"),
+    ((re.compile(r":\(\)\s{0,40}\{"),), "starts copies of itself without end"),
 )
+"""What deserves a word: each rule is one pattern, or several that stand one after the other. Arguments come from
+outside, so what may stand between two patterns is never part of one: two open ends would compete."""
+
+
+def _stand_in_a_row(patterns: tuple[re.Pattern[str], ...], text: str) -> bool:
+    at = 0
+    for pattern in patterns:
+        found = pattern.search(text, at)
+        if found is None:
+            return False
+        at = found.end()
+    return True
 
 
 @dataclass(slots=True, frozen=True)
@@ -439,12 +458,11 @@ class ConsentArgument:
 def warnings_of(argv: Sequence[str], shown_argv: Sequence[str]) -> list[ConsentArgument]:
     """Each argument as it is shown, with a warning where the real one deserves it (R5-71)."""
     shown = []
+    rash = max((at for at, one in enumerate(argv) if one.startswith("-") and set(one) & set("rRf")), default=0)
     for index, text in enumerate(argv):
-        warning = next((words for pattern, words in _WARNINGS if pattern.search(text)), "")
-        if not warning and re.fullmatch(r"(.*/)?rm", text):
-            flags = [one for one in argv[index + 1 :] if one.startswith("-")]
-            if any(set(one) & set("rRf") for one in flags):
-                warning = "deletes files without asking"
+        warning = next((words for patterns, words in _WARNINGS if _stand_in_a_row(patterns, text)), "")
+        if not warning and text.rpartition("/")[2] == "rm" and index < rash:
+            warning = _DELETES
         if not warning and index and (text.startswith("../") or "/../" in text):
             warning = "points outside of the working directory"
         shown.append(ConsentArgument(shown_argv[index], warning))
