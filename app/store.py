@@ -164,7 +164,7 @@ class Store:
             self._eras = {**{key: era for key, era in known or () if era in ("legacy", "modern")}, **self._eras}
         finally:
             self._loaded.set()
-        if found:
+        if found is not None:
             await self._work(partial(_clean, rows=[row for *_, row in found if row is not None]))
 
     async def loaded(self, seconds: float = 2.0) -> None:

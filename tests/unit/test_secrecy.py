@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app import secrecy
 from app.core.asks import secret_findings
 from app.core.forms.words import asks_for_secret
-from app.core.model import Call, HttpTarget, Options, StdioTarget
+from app.core.model import Call, HttpTarget, Options, StdioTarget, typed_line
 from app.secrecy import MASK
 from app.store import FILE, Store
 from app.web import connect_views, snippets
@@ -114,7 +114,7 @@ def test_h05_what_is_shown_again_is_filled_in_again(case: Case):
 def test_h05_a_form_shows_what_was_typed_but_the_secret(case: Case):
     target = target_of(case, CANARY)
     if isinstance(target, StdioTarget):
-        typed = {"command_line": connect_views.typed_line(target.argv)}
+        typed = {"command_line": typed_line(target.argv)}
         name, value = "env", target.env
     else:
         typed = {"url": target.url}

@@ -39,8 +39,8 @@ def process() -> StdioTarget:
     server = shlex.join([sys.executable, "-I", "-S", str(SERVERS / "raw.py"), "plain"])
     cases = sorted((case for case in CASES if case.place == "args"), key=lambda case: case.secret)
     extra = [text for case in cases for text in case.filled(told(case.secret))]
-    env = dict(case.filled(told(case.secret)) for case in CASES if case.place == "env" and case.texts[0] != "PWD")
-    return StdioTarget(command="sh", args=("-c", f"exec {server}", "sh", *extra), env=env)
+    rows = [case.filled(told(case.secret)) for case in CASES if case.place == "env" and case.texts[0] != "PWD"]
+    return StdioTarget(command="sh", args=("-c", f"exec {server}", "sh", *extra), env={row[0]: row[1] for row in rows})
 
 
 def told(secret: bool) -> str:
