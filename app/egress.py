@@ -24,6 +24,8 @@ from urllib.parse import urlsplit
 import anyio
 import httpcore2
 
+from app.secrecy import masked_url
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _METADATA = tuple(
@@ -262,9 +264,9 @@ def split(url: str) -> Parts:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as fault:
-        raise EgressError("bad-url", f"{url} is not an address ({fault})") from None
+        raise EgressError("bad-url", f"{_shown(url)} is not an address ({fault})") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise EgressError("bad-url", f"{url} is not an http or https address")
+        raise EgressError("bad-url", f"{_shown(url)} is not an http or https address")
     if parts.username is not None or parts.password is not None:
         raise EgressError("bad-url", "an address must not contain a user name or password; send them as a header")
     if any(ord(char) <= 32 or ord(char) == 127 for char in url):
@@ -275,6 +277,11 @@ def split(url: str) -> Parts:
         raise EgressError("bad-url", f"{url} names port 0, on which nobody listens")
     port = port or (443 if parts.scheme == "https" else 80)
     return Parts(parts.scheme, parts.netloc, (parts.scheme, parts.hostname.lower(), port))
+
+
+def _shown(url: str) -> str:
+    """An address in a sentence: without its secrets, and not longer than a sentence can bear."""
+    return masked_url(url[:500])
 
 
 async def _chunks(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:

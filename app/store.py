@@ -12,20 +12,20 @@ import errno
 import json
 import logging
 import os
-import re
 import secrets
 import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 import anyio
 import anyio.to_thread
 from pydantic import TypeAdapter, ValidationError
 
+from app import secrecy
 from app.core.model import (
     LAST_MOMENT,
     AnyTarget,
@@ -36,7 +36,6 @@ from app.core.model import (
     Refused,
     StdioTarget,
     Target,
-    masked_url,
     target_digest,
 )
 
@@ -50,9 +49,9 @@ RECENT: Final = 10
 """Targets kept for each identity that nobody saved."""
 SAVED: Final = 500
 NAME: Final = 200
-LEFT_OUT: Final = "•••"
-"""Stands where a secret stood inside an address or an argument."""
 _VERSION: Final = 1
+_CLEANED: Final = 0x5061726C
+"""The application id of a file in which nothing of what was once deleted can be read."""
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS targets (
     id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, missing TEXT NOT NULL,
@@ -78,74 +77,35 @@ _T = TypeVar("_T")
 
 # ----------------------------------------------------------------------------------------------------------- secrets
 
-_WORD = r"(?:auth|token|secret|passw|passphrase|credential|cookie|api[-_]?key|access[-_]?key|private[-_]?key)"
-_SOUNDS_SECRET = re.compile(rf"{_WORD}|(?:^|[-_])key$|(?:^|[-_])(?:pat|pwd)$", re.IGNORECASE)
-_SECRET_OPTION = re.compile(rf"--?[\w.-]*{_WORD}[\w.-]*", re.IGNORECASE)
-
-
-def sounds_secret(name: str) -> bool:
-    """Whether a variable or header of this name is treated as a secret, marked or not."""
-    return _SOUNDS_SECRET.search(name) is not None
-
-
-def secret_names(target: AnyTarget) -> set[str]:
-    """The variables or headers of a target whose values nobody may see or write down."""
-    if isinstance(target, DemoTarget):
-        return set()
-    values = target.env if isinstance(target, StdioTarget) else target.headers
-    marked = {name.lower() for name in target.secret}
-    return {name for name in values if name.lower() in marked or sounds_secret(name)}
-
 
 def without_secrets(target: AnyTarget) -> tuple[AnyTarget, tuple[str, ...]]:
     """A target as it may be written down, and the names of what had to be left out."""
     if isinstance(target, DemoTarget):
         return target, ()
-    left = secret_names(target)
+    left = target.secret_names
     missing = sorted(left)
     if isinstance(target, StdioTarget):
         env = {name: value for name, value in target.env.items() if name not in left}
-        args = _plain_arguments(target.args)
-        if args != target.args:
+        command, *args = target.shown_argv
+        if target.shown_argv != target.argv:
             missing.append("the command line")
-        return target.model_copy(update={"env": env, "args": args}), tuple(missing)
+        return target.model_copy(update={"env": env, "command": command, "args": tuple(args)}), tuple(missing)
     headers = {name: value for name, value in target.headers.items() if name not in left}
-    url = _plain_url(target.url)
-    if url != target.url:
+    if target.shown_url != target.url:
         missing.append("the address")
-    return target.model_copy(update={"headers": headers, "url": url}), tuple(missing)
-
-
-def _plain_arguments(args: tuple[str, ...]) -> tuple[str, ...]:
-    """Arguments without the values of options that sound like a secret: `--token=x`, `--token x`."""
-    plain: list[str] = []
-    after_secret = False
-    for arg in args:
-        name, equals, value = arg.partition("=")
-        if after_secret and not arg.startswith("-"):
-            plain.append(LEFT_OUT)
-        elif equals and value and (_SECRET_OPTION.fullmatch(name) or sounds_secret(name)):
-            plain.append(f"{name}={LEFT_OUT}")
-        else:
-            plain.append(arg)
-        after_secret = not equals and _SECRET_OPTION.fullmatch(arg) is not None
-    return tuple(plain)
-
-
-def _plain_url(url: str) -> str:
-    plain = masked_url(url)
-    try:
-        parts = urlsplit(plain)
-    except ValueError:  # a bracket that was part of what is masked
-        return LEFT_OUT
-    if "@" in parts.netloc:
-        parts = parts._replace(netloc=f"{LEFT_OUT}@{parts.netloc.rpartition('@')[2]}")
-    return urlunsplit(parts)
+    return target.model_copy(update={"headers": headers, "url": target.shown_url}), tuple(missing)
 
 
 def _plain_options(options: Options) -> Options:
-    meta = {key: value for key, value in options.meta.items() if not sounds_secret(key)}
-    return options.model_copy(update={"meta": meta})
+    extensions = {name: secrecy.without_secrets(value) for name, value in options.extensions.items()}
+    return options.model_copy(update={"meta": secrecy.without_secrets(options.meta), "extensions": extensions})
+
+
+def _plain_name(name: str, target: AnyTarget) -> str:
+    """A name as it may be written down. One that was made of the target, by an older Parley, may hold its secrets."""
+    if isinstance(target, StdioTarget) and name.startswith(target.command):
+        return _named(secrecy.masked(name))
+    return _named(secrecy.masked_url(name)) if "://" in name else name
 
 
 # ------------------------------------------------------------------------------------------------------------- store
@@ -184,6 +144,8 @@ class Store:
     _kept: dict[str, Kept] = field(default_factory=dict)
     _eras: dict[str, Era] = field(default_factory=dict)
     """What commands spoke the last time, those that were learned first in front."""
+    _plain: dict[str, tuple[AnyTarget, AnyTarget]] = field(default_factory=dict)
+    """Each kept target with what of it may be written: one that is large is not searched at every connect."""
     _file: sqlite3.Connection | None = None
     _one: anyio.CapacityLimiter | None = None
     _loaded: anyio.Event = field(default_factory=anyio.Event)
@@ -194,15 +156,16 @@ class Store:
     async def open(self) -> None:
         """Read what there is. Never raises: without it Parley works all the same."""
         try:
-            rows = await self._work(_read)
-            for row in rows or ():
-                kept = _of_row(row)
-                if kept is not None:
-                    self._kept.setdefault(kept.id, kept)
+            found = await self._work(_read)
+            for kept, plain, _ in found or ():
+                if self._kept.setdefault(kept.id, kept) is kept:
+                    self._plain[kept.id] = kept.target, plain
             known = await self._work(_read_eras)
             self._eras = {**{key: era for key, era in known or () if era in ("legacy", "modern")}, **self._eras}
         finally:
             self._loaded.set()
+        if found is not None:
+            await self._work(partial(_clean, rows=[row for *_, row in found if row is not None]))
 
     async def loaded(self, seconds: float = 2.0) -> None:
         """Wait until the file was read, but not for ever: a disk may hang."""
@@ -310,13 +273,20 @@ class Store:
     def _put(self, owner: str, target: AnyTarget, options: Options, *, name: str) -> Kept:
         """A target that differs only by its secrets is the same one, with secrets that are known now."""
         plain = without_secrets(target)[0]
-        same = next((one for one in self.of(owner) if without_secrets(one.target)[0] == plain), None)
+        same = next((one for one in self.of(owner) if self._plain_of(one) == plain), None)
         if same is None:
             kept = Kept(f"t{secrets.token_urlsafe(9)}", owner, target, options, self.wall(), name)
         else:
             kept = replace(same, target=target, options=options, used=self.wall(), name=name or same.name, missing=())
         self._kept[kept.id] = kept
         return kept
+
+    def _plain_of(self, kept: Kept) -> AnyTarget:
+        known = self._plain.get(kept.id)
+        if known is None or known[0] is not kept.target:
+            self._plain = {key: pair for key, pair in self._plain.items() if key in self._kept}
+            known = self._plain[kept.id] = kept.target, without_secrets(kept.target)[0]
+        return known[1]
 
     def _mine(self, owner: str, key: str) -> Kept:
         found = self.find(owner, key)
@@ -372,11 +342,15 @@ class Store:
                 raise _Newer
             file.execute("PRAGMA journal_mode = WAL")
             file.execute("PRAGMA synchronous = NORMAL")
+            file.execute("PRAGMA secure_delete = ON")
             if self.max_pages is not None:
                 file.execute(f"PRAGMA max_page_count = {self.max_pages:d}")
+            is_new = file.execute("PRAGMA page_count").fetchone()[0] <= 1
             with file:
                 file.execute(_TABLE)
                 file.execute(_ERAS)
+                if is_new:
+                    file.execute(f"PRAGMA application_id = {_CLEANED:d}")
                 file.execute(f"PRAGMA user_version = {_VERSION:d}")
         except BaseException:
             file.close()
@@ -412,7 +386,10 @@ def _named(name: str) -> str:
     return " ".join(name.split())[:NAME]
 
 
-def _row(kept: Kept) -> tuple[str, str, str, str, str, str, float]:
+_Row = tuple[str, str, str, str, str, str, float]
+
+
+def _row(kept: Kept) -> _Row:
     plain, missing = without_secrets(kept.target)
     left_out = tuple(dict.fromkeys((*kept.missing, *missing)))
     return (
@@ -435,9 +412,35 @@ def _read_eras(file: sqlite3.Connection) -> list[tuple[Any, ...]]:
     return list(file.execute("SELECT command, era FROM eras ORDER BY at LIMIT 10000"))
 
 
-def _read(file: sqlite3.Connection) -> list[tuple[Any, ...]]:
+def _read(file: sqlite3.Connection) -> list[tuple[Kept, AnyTarget, _Row | None]]:
+    """What the file has, each with what of it may be written, and with a row that has to replace the one there."""
     query = "SELECT id, owner, name, target, missing, options, used FROM targets ORDER BY used DESC LIMIT 10000"
-    return list(file.execute(query))
+    found: list[tuple[Kept, AnyTarget, _Row | None]] = []
+    for row in file.execute(query):
+        kept = _of_row(row)
+        if kept is not None:
+            kept = replace(kept, name=_plain_name(kept.name, kept.target))
+            clean = _row(kept)
+            found.append((kept, without_secrets(kept.target)[0], clean if clean[2:6] != row[2:6] else None))
+    return found
+
+
+def _clean(file: sqlite3.Connection, rows: list[_Row]) -> None:
+    """Write rows again that hold what is a secret by today's table, and free the file of what stood there before."""
+    import sqlite3
+
+    if not rows and file.execute("PRAGMA application_id").fetchone()[0] == _CLEANED:
+        return
+    query = "UPDATE targets SET name = ?, target = ?, missing = ?, options = ? WHERE id = ?"
+    file.executemany(query, [(*row[2:6], row[0]) for row in rows])
+    file.commit()
+    try:
+        file.execute("VACUUM")
+        file.execute(f"PRAGMA application_id = {_CLEANED:d}")
+        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.OperationalError as fault:
+        # Another Parley reads it, or there is no room for a second copy: the next start tries again.
+        logger.warning("secrets that an older Parley wrote may still be found in the file: %s", fault)
 
 
 def _of_row(row: tuple[Any, ...]) -> Kept | None:

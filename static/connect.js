@@ -1,7 +1,11 @@
 // The connect form: a value that is marked secret is not shown, and a name that sounds secret is marked by itself.
 (() => {
   'use strict';
-  const SECRET = /auth|token|secret|passw|credential|cookie|(?:api|access|private)[-_]?key|(?:^|[-_])(?:key|pat|pwd)$/i;
+  // What sounds secret is decided by one table, app/secrecy.py; the form carries it.
+  const soundsSecret = (name, { words, sounds, harmless }) => {
+    const plain = name.replace(new RegExp(words, 'g'), '-').toLowerCase().replace(/^-|-$/g, '');
+    return new RegExp(sounds).test(plain) && !new RegExp(harmless).test(plain);
+  };
   const apply = (row) => {
     const mark = row.querySelector('[data-secret]'), value = row.querySelector('[name$=_value]');
     value.type = mark.value ? 'password' : 'text';
@@ -15,7 +19,7 @@
     if (!event.target.matches('.trio [name$=_name]')) return;
     const row = event.target.closest('.trio'), mark = row.querySelector('[data-secret]');
     if (mark.dataset.chosen) return;
-    mark.value = SECRET.test(event.target.value) ? '1' : '';
+    mark.value = soundsSecret(event.target.value, row.closest('[data-words]').dataset) ? '1' : '';
     apply(row);
   });
   // A new row begins as a shown one, whatever row it was copied from.

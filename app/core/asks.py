@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from app import secrecy
 from app.core import checks, forms
 from app.core.forms.tree import escape
 from app.core.jsontext import whole
@@ -261,15 +262,8 @@ def _admit_url(params: dict[str, Any], *, stateless: bool) -> list[Finding]:
     return url_findings(params["url"])
 
 
-_SECRET = re.compile(
-    r"pass(word|phrase|code)s?\b|\b(passwd|pwd)\b|\bsecrets?\b|\b(api|access|private)[ _-]?keys?\b|\btoken\b"
-    r"|\bcredentials?\b|\bcredit[ _-]?card\b|\bcard numbers?\b|\bcv[vc]\b|\bpin\b|\bssn\b"
-    r"|\bsocial security number\b",
-    re.IGNORECASE,
-)
 _NO_BEFORE = re.compile(r"\b(not|never|no|nor|neither|without|instead of|rather than|avoid)\b|n['’]t\b", re.IGNORECASE)
 _NO_AFTER = re.compile(r"\b(not|never|n['’]t)\b.{0,20}\b(need|ask|requir|necess|want|share|type|enter)", re.IGNORECASE)
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-./]+")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
@@ -286,8 +280,8 @@ def secret_findings(params: dict[str, Any]) -> list[Finding]:
     }
     found = None
     for name, below in typed.items():
-        named = [_HUMP.sub(" ", name), below.get("title")]
-        found = next((hit for text in named if isinstance(text, str) and (hit := _SECRET.search(text))), None)
+        named = [secrecy.spaced(name[:500]), below.get("title")]
+        found = next((hit for text in named if isinstance(text, str) and (hit := secrecy.spoken_of(text))), None)
         if found is None:
             found = _asked_for(below.get("description"))
         if found is not None:
@@ -318,7 +312,7 @@ def _asked_for(text: Any) -> re.Match[str] | None:
     if not isinstance(text, str):
         return None
     for sentence in _SENTENCE.split(text[:20_000]):
-        found = _SECRET.search(sentence)
+        found = secrecy.spoken_of(sentence)
         if found is None:
             continue
         before, after = sentence[: found.start()], sentence[found.end() :]

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from app import secrecy
 from app.core.jsontext import writable
 
 type_json = Any
@@ -82,6 +83,14 @@ class _Strict(BaseModel):
         return value
 
 
+_ARGUMENTS_LONGEST = 128 * 1024
+_ENVIRONMENT_LONGEST = 1024 * 1024
+"""A system starts no process with more than about two of these."""
+_HEADERS_LONGEST = 256 * 1024
+_NAME_LONGEST = 4096
+_LABEL_LONGEST = 1000
+
+
 def _no_nul(value: str) -> str:
     if "\0" in value:
         raise ValueError("must not contain a NUL character")
@@ -96,7 +105,7 @@ class StdioTarget(_Strict):
     args: tuple[str, ...] = Field(default=(), max_length=1000)
     env: dict[str, str] = Field(default_factory=dict, max_length=200)
     cwd: str | None = Field(default=None, max_length=4096)
-    secret: tuple[str, ...] = Field(default=(), max_length=200)
+    secret: tuple[Annotated[str, Field(max_length=_NAME_LONGEST)], ...] = Field(default=(), max_length=200)
     """Names of variables whose values are never shown and never written to disk."""
 
     @field_validator("command", "cwd")
@@ -107,24 +116,51 @@ class StdioTarget(_Strict):
     @field_validator("args")
     @classmethod
     def _clean_args(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if sum(len(arg) for arg in value) > 128 * 1024:
+        if sum(len(arg) for arg in value) > _ARGUMENTS_LONGEST:
             raise ValueError("the arguments are longer than 128 KiB together")
         return tuple(_no_nul(arg) for arg in value)
 
     @field_validator("env")
     @classmethod
     def _clean_env(cls, value: dict[str, str]) -> dict[str, str]:
+        if sum(len(name) + len(text) for name, text in value.items()) > _ENVIRONMENT_LONGEST:
+            raise ValueError("the environment is longer than 1 MiB together")
         for name, text in value.items():
-            if not name or "=" in name or "\0" in name:
-                raise ValueError(f"{name!r} is not a name for an environment variable")
+            if not name or "=" in name or "\0" in name or len(name) > _NAME_LONGEST:
+                raise ValueError(f"{name[:60]!r} is not a name for an environment variable")
             if len(text) > 128 * 1024:
                 raise ValueError(f"the value of {name} is longer than 128 KiB")
             _no_nul(text)
         return value
 
     @property
+    def argv(self) -> tuple[str, ...]:
+        """The command and its arguments."""
+        return (self.command, *self.args)
+
+    @property
+    def shown_argv(self) -> tuple[str, ...]:
+        """The command and its arguments, with `•••` where a secret stands."""
+        return secrecy.masked_arguments(self.argv)
+
+    @property
+    def command_line(self) -> str:
+        """All of it as a person would type it, with `•••` where a secret stands."""
+        return typed_line(self.shown_argv)
+
+    @property
     def label(self) -> str:
-        return " ".join(_quoted(part) for part in (self.command, *self.args))
+        return _cut(self.command_line)
+
+    @property
+    def secret_names(self) -> set[str]:
+        """The variables whose values nobody may see or write down: marked as such, or secret by the one table."""
+        marked = {name.lower() for name in self.secret}
+        return {
+            name
+            for name, value in self.env.items()
+            if name.lower() in marked or secrecy.is_secret_variable(name, value)
+        }
 
 
 class DemoTarget(_Strict):
@@ -136,6 +172,10 @@ class DemoTarget(_Strict):
     def label(self) -> str:
         return "the demo server"
 
+    @property
+    def secret_names(self) -> set[str]:
+        return set()
+
 
 class HttpTarget(_Strict):
     """A server that Parley dials: streamable HTTP, or the older HTTP with server-sent events."""
@@ -143,7 +183,7 @@ class HttpTarget(_Strict):
     transport: Literal["http", "sse"]
     url: str = Field(min_length=1, max_length=4096, pattern=r"^https?://")
     headers: dict[str, str] = Field(default_factory=dict, max_length=50)
-    secret: tuple[str, ...] = Field(default=(), max_length=50)
+    secret: tuple[Annotated[str, Field(max_length=_NAME_LONGEST)], ...] = Field(default=(), max_length=50)
     """Names of headers whose values are never shown; the usual suspects are masked in any case."""
 
     @field_validator("url")
@@ -161,9 +201,11 @@ class HttpTarget(_Strict):
     @field_validator("headers")
     @classmethod
     def _clean_headers(cls, value: dict[str, str]) -> dict[str, str]:
+        if sum(len(name) + len(text) for name, text in value.items()) > _HEADERS_LONGEST:
+            raise ValueError("the headers are longer than 256 KiB together")
         for name, text in value.items():
-            if not _TOKEN.fullmatch(name):
-                raise ValueError(f"{name!r} is not a name for a header")
+            if len(name) > _NAME_LONGEST or not _TOKEN.fullmatch(name):
+                raise ValueError(f"{name[:60]!r} is not a name for a header")
             if name.lower() in _OUR_HEADERS:
                 raise ValueError(f"{name} is set by Parley")
             if any(ord(char) < 32 or ord(char) > 255 for char in text) or len(text) > 16_384:
@@ -171,8 +213,23 @@ class HttpTarget(_Strict):
         return value
 
     @property
+    def shown_url(self) -> str:
+        """The address, with `•••` where a secret stands."""
+        return secrecy.masked_url(self.url)
+
+    @property
     def label(self) -> str:
-        return masked_url(self.url)
+        return _cut(self.shown_url)
+
+    @property
+    def secret_names(self) -> set[str]:
+        """The headers whose values nobody may see or write down: marked as such, or secret by the one table."""
+        marked = {name.lower() for name in self.secret}
+        return {
+            name
+            for name, value in self.headers.items()
+            if name.lower() in marked or secrecy.is_secret_header(name, value)
+        }
 
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -192,32 +249,19 @@ _OUR_HEADERS = frozenset(
         "last-event-id",
     }
 )
-_SECRET_HEADER = re.compile(r"auth|token|secret|key|cookie|session|password|credential", re.IGNORECASE)
-
-
-def masked(headers: Iterable[tuple[str, str]], secret: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Headers as they may be shown: what is secret, or sounds like it, only by its length (R5-45)."""
-    named = {name.lower() for name in secret}
-    return tuple(
-        (name, f"••• ({len(value)} characters)")
-        if name.lower() in named or (_SECRET_HEADER.search(name) and value)
-        else (name, value)
-        for name, value in headers
-    )
-
-
-def masked_url(url: str) -> str:
-    """An address as it may be shown: values of its query that sound like a secret are left out."""
-    return _SECRET_PARAMETER.sub(r"\1•••", url)
-
-
-_SECRET_PARAMETER = re.compile(
-    r"([?&][^=&#]*(?:auth|token|secret|key|session|password|credential)[^=&#]*=)[^&#]+", re.IGNORECASE
-)
-
 
 AnyTarget = StdioTarget | DemoTarget | HttpTarget
 Target = Annotated[AnyTarget, Field(discriminator="transport")]
+
+
+def _cut(label: str) -> str:
+    """A label stands on every page of a session, so it ends somewhere."""
+    return label if len(label) <= _LABEL_LONGEST else label[: _LABEL_LONGEST - 1] + "…"
+
+
+def typed_line(argv: Iterable[str]) -> str:
+    """Arguments as a person would type them on one line."""
+    return " ".join(_quoted(part) for part in argv)
 
 
 def _quoted(part: str) -> str:

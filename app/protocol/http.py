@@ -25,7 +25,7 @@ import anyio.abc
 
 from app.core.jsontext import parse
 from app.core.log import id_key
-from app.core.model import Exchange, Finding, HttpTarget, RpcId, Trouble, masked, masked_url
+from app.core.model import Exchange, Finding, HttpTarget, RpcId, Trouble
 from app.egress import Answer, Egress, EgressError, split
 from app.protocol.link import (
     Barrier,
@@ -40,6 +40,7 @@ from app.protocol.link import (
     Place,
     Remarked,
 )
+from app.secrecy import masked_headers, masked_url
 from app.settings import Limits
 
 _QUEUE = 64
@@ -80,6 +81,8 @@ _NOT_FOUND_AGAIN = Trouble(
 _NOT_NOW = frozenset({429, 502, 503, 504})
 """What is said of a moment, often by somebody in front of the server, and not of the stream that was asked for."""
 _BODY_SHOWN = 300
+_ADDRESS_LONGEST = 8 * 1024
+"""An address that a server names, in `Location` or as `endpoint`; of a longer one only the length is looked at."""
 _SHOWN = 65536
 _BOM = b"\xef\xbb\xbf"
 _FIELD_NAME = len(b"data: ")
@@ -246,7 +249,7 @@ def status_trouble(status: int, url: str, answer: Answer, body: bytes) -> Troubl
             wait = f" Try again in {after} s." if after.isdigit() else " Try again later."
             return Trouble(kind, f"The server says there were too many requests (429).{quoted}", wait.strip())
         case _ if 300 <= status < 400:
-            where = masked_url(answer.header("location"))
+            where = _shown_address(answer.header("location"))
             return Trouble(
                 kind,
                 f"The server redirects ({status}) to {where or 'nowhere'}, and Parley does not follow there.",
@@ -276,6 +279,11 @@ def content_trouble(content_type: str, body: bytes) -> Trouble:
     )
 
 
+def _shown_address(text: str) -> str:
+    """An address that a server named, as it may be shown."""
+    return masked_url(text) if len(text) <= _ADDRESS_LONGEST else f"an address of {len(text):,} characters"
+
+
 def _excerpt(body: bytes) -> str:
     if body.lstrip()[:1] == b"<":
         return ""
@@ -302,7 +310,10 @@ def _redirect(answer: Answer, url: str) -> str | None:
     """Where a 307 or 308 leads, which keep method and body, when it stays within the origin; else None."""
     if answer.status not in (307, 308):
         return None
-    where = _joined(url, answer.header("location"))
+    named = answer.header("location")
+    if len(named) > _ADDRESS_LONGEST:
+        return None
+    where = _joined(url, named)
     try:
         return where if where != url and split(where).origin == split(url).origin else None
     except EgressError:
@@ -503,7 +514,7 @@ class _HttpLink:
         return f"The server redirected here ({status})."
 
     def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], seq: int | None = None) -> Exchange:
-        shown = masked(headers, self._target.secret)
+        shown = masked_headers(headers, self._target.secret)
         exchange = Exchange(method, masked_url(url), time.time(), shown, started=time.monotonic())
         if seq is not None:
             self._host.exchanged(seq, exchange)
@@ -511,7 +522,7 @@ class _HttpLink:
 
     def _answered(self, exchange: Exchange, answer: Answer) -> None:
         exchange.status = answer.status
-        exchange.response_headers = masked(answer.headers, self._target.secret)
+        exchange.response_headers = masked_headers(answer.headers, self._target.secret)
         exchange.answered_ms = (time.monotonic() - exchange.started) * 1000
 
     async def _gently(self, answer: Answer) -> AsyncIterator[bytes]:
@@ -966,13 +977,15 @@ class SseLink(_HttpLink):
 
     def _found_endpoint(self, data: bytes) -> Trouble | None:
         """Where to POST. It must be of the same origin: a server does not get to aim us at somebody else."""
-        where = _joined(self._url, data.decode(errors="replace").strip())
+        if len(data) > _ADDRESS_LONGEST:
+            said = f"The server named an endpoint of {len(data):,} bytes, and Parley takes {_ADDRESS_LONGEST:,}."
+            return Trouble("endpoint", said, "Check the server.")
         try:
+            where = _joined(self._url, data.decode(errors="replace").strip())
             same = split(where).origin == split(self._target.url).origin
-        except EgressError as fault:
-            return Trouble(
-                "endpoint", f"The endpoint the server named cannot be used: {fault.detail}.", "Check the server."
-            )
+        except (EgressError, ValueError) as fault:
+            said = fault.detail if isinstance(fault, EgressError) else "it is not an address"
+            return Trouble("endpoint", f"The endpoint the server named cannot be used: {said}.", "Check the server.")
         if not same:
             return Trouble(
                 "endpoint",

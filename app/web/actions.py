@@ -107,13 +107,14 @@ async def roots(request: Request) -> Response:
 
 @dataclass(slots=True, frozen=True)
 class _Plan:
-    """What to connect to, how, and whether the person has just said yes to it."""
+    """What to connect to, how, and whether the person has just said yes to it, or wants to see all of it first."""
 
     target: AnyTarget
     options: Options
     confirmed: bool = False
     probe: bool = False
     """Find out anew which era it speaks."""
+    reveal: bool = False
 
 
 async def connect(request: Request) -> Response:
@@ -176,6 +177,11 @@ def _plan(request: Request, body: Body, session: Session | None) -> _Plan:
         if len(entries) > 1 or entries[0].target is None:
             raise _Choose(entries, given.options)
         return _Plan(entries[0].target, given.options)
+    if body.is_form and body.text("reveal"):
+        shown = state.proposals.take(identity, body.text("reveal"))
+        if shown is None or not isinstance(shown[0], StdioTarget):
+            raise Gone("That question is too old, or Parley was started anew. Connect again.")
+        return _Plan(shown[0], shown[1], reveal=True)
     if body.text("confirm") and not body.data.keys() & {"transport", "target"}:
         proposal = state.proposals.take(identity, body.text("confirm"))
         if proposal is None:
@@ -184,6 +190,7 @@ def _plan(request: Request, body: Body, session: Session | None) -> _Plan:
         return _Plan(target, options, confirmed=True)
     confirm = {"confirm": body.text("confirm")} if body.is_form and body.text("confirm") else {}
     wanted = body.read(bodies.ConnectBody, lambda form: targets.connect_of_form(request, form) | confirm)
+    targets.refuse_masks(wanted.target, is_form=body.is_form)
     confirmed = wanted.confirm == target_digest(wanted.target)
     return _Plan(wanted.target, wanted.options, confirmed, wanted.probe)
 
@@ -229,6 +236,8 @@ def _must_ask(request: Request, plan: _Plan, body: Body) -> bool:
     """Whether a person has to see this command first. A script that sends JSON has said what it wants."""
     if not isinstance(plan.target, StdioTarget) or plan.confirmed:
         return False
+    if plan.reveal:
+        return True
     identity: Identity = request.state.identity
     if identity.kind == "script" and not body.is_form:
         return False
@@ -238,17 +247,18 @@ def _must_ask(request: Request, plan: _Plan, body: Body) -> bool:
 async def _ask(request: Request, session: Session | None, plan: _Plan) -> Response:
     """The card that shows a command in full before its first start (R5-71)."""
     target = plan.target
+    assert isinstance(target, StdioTarget)  # noqa: S101 (`_must_ask` has looked)
     digest = request.app.state.proposals.keep(request.state.identity, target, plan.options)
-    if wants_json(request) and isinstance(target, StdioTarget):
+    if wants_json(request):
         shown = {
             "digest": digest,
-            "argv": [target.command, *target.args],
+            "argv": list(target.shown_argv),
             "cwd": target.cwd,
             "env_names": sorted(target.env),
         }
         message = "This command was not started before. Post its digest as `confirm` to start it."
         raise Denied(409, "consent", message, detail=shown)
-    return await show(request, views.consent(session, target, plan.options))
+    return await show(request, views.consent(session, target, reveal=plan.reveal))
 
 
 def _start(registry: SessionRegistry, session: Session, plan: _Plan, by: Identity) -> None:

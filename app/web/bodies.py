@@ -22,6 +22,8 @@ from starlette.requests import Request
 from app.core.model import Options, Root, Target
 from app.web.problems import Denied, Fields, field_errors, is_json
 
+COMMAND_LINE_LONGEST = 64 * 1024
+"""Splitting a line takes the time of its square; this much takes less than a tenth of a second."""
 _IN_THREAD_ABOVE = 256 * 1024
 _DEEPEST = 500
 """Levels of nesting in a body: far above what people write, and below what exhausts a stack further in."""
@@ -260,8 +262,12 @@ def _target_of_form(form: Body) -> dict[str, Any]:
         return {"transport": transport}
     target: dict[str, Any] = {"transport": "stdio", "cwd": form.text("cwd").strip() or None, "env": _env_of_form(form)}
     target["secret"] = _marked(form, "env")
+    line = form.text("command_line")
+    if len(line) > COMMAND_LINE_LONGEST:
+        words = f"This is {len(line):,} characters long; a command line may have {COMMAND_LINE_LONGEST:,}."
+        raise FormErrors({"/target/command_line": [words]})
     try:
-        argv = shlex.split(form.text("command_line"))
+        argv = shlex.split(line)
     except ValueError as fault:
         raise FormErrors({"/target/command_line": [f"This cannot be split into arguments: {fault}."]}) from None
     if not argv:

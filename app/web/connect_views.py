@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from app import secrecy
 from app.core.model import (
     HANDSHAKE_VERSIONS,
     AnyTarget,
@@ -14,11 +17,13 @@ from app.core.model import (
     Options,
     StdioTarget,
     target_digest,
+    typed_line,
     wire_time,
 )
 from app.sessions import Identity, Session, SessionRegistry
-from app.store import Kept, secret_names, sounds_secret
+from app.store import Kept
 from app.web import render as show
+from app.web.bodies import COMMAND_LINE_LONGEST
 from app.web.mcpjson import Entry
 from app.web.shell import Context, Shell, list_of, shell, target_json, transport_words
 
@@ -238,7 +243,7 @@ def _pairs(target: AnyTarget | None, kind: str, missing: tuple[str, ...]) -> lis
         held = target.headers
     else:
         return []
-    secret = secret_names(target)
+    secret = target.secret_names
     rows = [
         PairRow(name, "" if name in secret else value, name in secret, name in secret)
         for name, value in sorted(held.items())
@@ -253,11 +258,40 @@ def _typed_pairs(values: dict[str, Any], kind: str, known: list[PairRow]) -> lis
     kept = {row.name for row in known if row.kept}
     rows = []
     for index, name in enumerate(names):
-        secret = bool(index < len(marks) and marks[index]) or sounds_secret(name)
-        value = texts[index] if index < len(texts) and not secret else ""
+        value = texts[index] if index < len(texts) else ""
+        sounds = secrecy.is_secret_variable if kind == "env" else secrecy.is_secret_header
+        secret = bool(index < len(marks) and marks[index]) or sounds(name, value)
+        value = "" if secret else value
         if name:
             rows.append(PairRow(name, value, secret, name in kept))
     return rows
+
+
+def _typed_texts(values: dict[str, Any], fill: dict[str, str]) -> dict[str, str]:
+    """The fields as they were typed. A secret that was typed does not come back: its place says so."""
+    typed = {name: _typed(values, name, "") for name in fill if name in values}
+    if "url" in typed:
+        typed["url"] = _unfilled(typed["url"], secrecy.in_url(typed["url"]))
+    if "command_line" in typed:
+        typed["command_line"] = _unfilled_line(typed["command_line"])
+    return typed
+
+
+def _unfilled(text: str, found: Sequence[secrecy.Hidden]) -> str:
+    """A text with a request to type each secret again; what was masked before stays so."""
+    kept = (secrecy.MASK, secrecy.AGAIN)
+    return secrecy.replaced(text, [one for one in found if text[one.start : one.end] not in kept], lambda _: kept[1])
+
+
+def _unfilled_line(line: str) -> str:
+    try:
+        argv = tuple(shlex.split(line)) if len(line) <= COMMAND_LINE_LONGEST else ()
+    except ValueError:
+        argv = ()
+    if not argv:
+        return _unfilled(line, secrecy.in_text(line))
+    shown = tuple(_unfilled(text, found) for text, found in zip(argv, secrecy.in_arguments(argv), strict=True))
+    return line if shown == argv else typed_line(shown)
 
 
 def connect_fields(
@@ -278,10 +312,10 @@ def connect_fields(
     fill = {"command_line": "", "cwd": "", "url": "", "name": kept.name if kept is not None else ""}
     transport = "stdio"
     if isinstance(target, StdioTarget):
-        fill |= {"command_line": target.label, "cwd": target.cwd or ""}
+        fill |= {"command_line": target.command_line, "cwd": target.cwd or ""}
     elif target is not None:
         transport = target.transport
-        fill |= {"url": target.url} if isinstance(target, HttpTarget) else {}
+        fill |= {"url": target.shown_url} if isinstance(target, HttpTarget) else {}
     options = kept.options if kept is not None else session.options if session is not None else Options()
     changed = [name for name, value in options.model_dump().items() if value != getattr(Options(), name)]
     transport = _typed(typed, "transport", transport)
@@ -290,7 +324,7 @@ def connect_fields(
     return ConnectFields(
         action="/s" if session is None else f"/s/{session.id}/connect",
         transport=transport if transport in {"stdio", "http", "sse", "demo", "mcpjson"} else "stdio",
-        values={name: _typed(typed, name, value) for name, value in fill.items()},
+        values=fill | _typed_texts(typed, fill),
         env=_typed_pairs(typed, "env", env) or env,
         headers=_typed_pairs(typed, "header", headers) or headers,
         options=option_fields(options, typed, flat),
@@ -381,39 +415,57 @@ def connect_form(
 
 # ----------------------------------------------------------------------------------------------------------- consent
 
-_WARNINGS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"^(.*/)?(sudo|doas|su|pkexec)$"), "runs something with the rights of another user, usually root"),
-    (re.compile(r"\b(sudo|doas)\s"), "runs something with the rights of another user, usually root"),
-    (re.compile(r"\brm\s+(-\w*[rRf]\w*\s+)+"), "deletes files without asking"),
-    (re.compile(r"\b(curl|wget)\b.*\|\s*(ba|z|da|k)?sh\b", re.S), "downloads a script and runs it unread"),
-    (re.compile(r"\bbase64\s+(-d|--decode|-D)\b"), "runs something that is hidden by an encoding"),
-    (re.compile(r"(?i)-e(nc(odedcommand)?)?\s+[A-Za-z0-9+/=]{40,}"), "runs something that is hidden by an encoding"),
-    (re.compile(r"\bdd\s+.*\bof=/dev/|\bmkfs\b"), "writes to a disk directly"),
-    (re.compile(r"\bchmod\s+(-R\s+)?[0-7]*777\b"), "opens files to everybody"),
-    (re.compile(r":\(\)\s*\{"), "starts copies of itself without end"),
+_ROOT = "runs something with the rights of another user, usually root"
+_DELETES = "deletes files without asking"
+_HIDDEN = "runs something that is hidden by an encoding"
+_WARNINGS: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = (
+    ((re.compile(r"\A(?:.*/)?(?:sudo|doas|su|pkexec)\Z"),), _ROOT),
+    ((re.compile(r"\b(?:sudo|doas)\s"),), _ROOT),
+    ((re.compile(r"\brm\s{1,40}(?:-[\w-]{1,40}\s{1,40}){0,10}?-\w{0,40}[rRf]"),), _DELETES),
+    (
+        (re.compile(r"\b(?:curl|wget)\b"), re.compile(r"\|\s{0,40}(?:ba|z|da|k)?sh\b")),
+        "downloads a script and runs it unread",
+    ),
+    ((re.compile(r"\bbase64\s{1,40}(?:-d|--decode|-D)\b"),), _HIDDEN),
+    ((re.compile(r"(?i)-e(?:nc(?:odedcommand)?)?\s{1,40}[A-Za-z0-9+/=]{40}"),), _HIDDEN),
+    ((re.compile(r"\bdd\s"), re.compile(r"\bof=/dev/")), "writes to a disk directly"),
+    ((re.compile(r"\bmkfs\b"),), "writes to a disk directly"),
+    ((re.compile(r"\bchmod\s{1,40}(?:-R\s{1,40})?[0-7]{0,4}777\b"),), "opens files to everybody"),
+    ((re.compile(r":\(\)\s{0,40}\{"),), "starts copies of itself without end"),
 )
+"""What deserves a word: each rule is one pattern, or several that stand one after the other. Arguments come from
+outside, so what may stand between two patterns is never part of one: two open ends would compete."""
+
+
+def _stand_in_a_row(patterns: tuple[re.Pattern[str], ...], text: str) -> bool:
+    at = 0
+    for pattern in patterns:
+        found = pattern.search(text, at)
+        if found is None:
+            return False
+        at = found.end()
+    return True
 
 
 @dataclass(slots=True, frozen=True)
 class ConsentArgument:
-    """One part of the command line, exactly, with what is remarkable about it."""
+    """One part of the command line, exactly but for its secrets, with what is remarkable about it."""
 
     text: str
     warning: str
 
 
-def warnings_of(argv: list[str]) -> list[ConsentArgument]:
-    """Each argument with a warning where it deserves one (R5-71)."""
+def warnings_of(argv: Sequence[str], shown_argv: Sequence[str]) -> list[ConsentArgument]:
+    """Each argument as it is shown, with a warning where the real one deserves it (R5-71)."""
     shown = []
+    rash = max((at for at, one in enumerate(argv) if one.startswith("-") and set(one) & set("rRf")), default=0)
     for index, text in enumerate(argv):
-        warning = next((words for pattern, words in _WARNINGS if pattern.search(text)), "")
-        if not warning and re.fullmatch(r"(.*/)?rm", text):
-            flags = [one for one in argv[index + 1 :] if one.startswith("-")]
-            if any(set(one) & set("rRf") for one in flags):
-                warning = "deletes files without asking"
+        warning = next((words for patterns, words in _WARNINGS if _stand_in_a_row(patterns, text)), "")
+        if not warning and text.rpartition("/")[2] == "rm" and index < rash:
+            warning = _DELETES
         if not warning and index and (text.startswith("../") or "/../" in text):
             warning = "points outside of the working directory"
-        shown.append(ConsentArgument(text, warning))
+        shown.append(ConsentArgument(shown_argv[index], warning))
     return shown
 
 
@@ -431,21 +483,26 @@ class Consent(Context):
     env: list[str]
     digest: str
     target: dict[str, Any] | None
+    hides: bool
+    """Whether a secret of the command line is hidden; the person may have it shown."""
+    reveal: bool
 
     def as_json(self) -> dict[str, Any]:
         return {"consent": {"target": self.target, "confirm": self.digest}}
 
 
-def consent(session: Session | None, target: AnyTarget, options: Options) -> Consent:
-    """What will run, in full, before it runs for the first time."""
-    argv = [target.command, *target.args] if isinstance(target, StdioTarget) else [target.label]
+def consent(session: Session | None, target: StdioTarget, *, reveal: bool = False) -> Consent:
+    """What will run, before it runs for the first time: in full, but for secrets that nobody asked to see."""
+    argv, shown_argv = target.argv, target.shown_argv
     return Consent(
         shell=shell(session, "connect", "Start this command?") if session is not None else None,
         action="/s" if session is None else f"/s/{session.id}/connect",
         back="/" if session is None else f"/s/{session.id}/connect",
-        argv=warnings_of(argv),
-        cwd=target.cwd if isinstance(target, StdioTarget) else None,
-        env=sorted(target.env) if isinstance(target, StdioTarget) else [],
+        argv=warnings_of(argv, argv if reveal else shown_argv),
+        cwd=target.cwd,
+        env=sorted(target.env),
         digest=target_digest(target),
         target=target_json(target),
+        hides=shown_argv != argv,
+        reveal=reveal,
     )

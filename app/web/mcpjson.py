@@ -18,6 +18,7 @@ from app.web.problems import Denied, field_errors
 
 FIELD: Final = "/mcp_json"
 MOST: Final = 40
+LONGEST: Final = 256 * 1024
 _KINDS: Final = {
     "stdio": "stdio",
     "local": "stdio",
@@ -28,7 +29,8 @@ _KINDS: Final = {
     "streamablehttp": "http",
     "remote": "http",
 }
-_PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
+_NAMED = re.compile(r'"(?:[^"\\]|\\.)*+"\s*:')
+_PLACEHOLDER = re.compile(r"\$\{[^}$]{0,200}\}")
 
 
 @dataclass(slots=True, frozen=True)
@@ -53,11 +55,13 @@ def _value(text: str) -> Any:
     text = text.strip().removeprefix("\ufeff")
     if not text:
         raise FormErrors({FIELD: ["Paste an mcp.json, or one entry of it."]})
+    if len(text) > LONGEST:
+        raise FormErrors({FIELD: [f"This is {len(text):,} characters long; paste at most {LONGEST:,} at a time."]})
     try:
         return strict_json(text)
     except Denied as fault:
         # `"name": {…},` as it stands in the file: an entry that was copied with its name.
-        if re.match(r'"(?:[^"\\]|\\.)*"\s*:', text):
+        if _NAMED.match(text):
             try:
                 return strict_json("{" + text.rstrip().removesuffix(",") + "}")
             except Denied:

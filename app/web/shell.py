@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app import secrecy
 from app.core.model import (
     AnyTarget,
     DemoTarget,
@@ -69,7 +70,9 @@ class Exact(str):
 
 
 jinja.filters["exact"] = Exact
-jinja.globals.update(asset=show.asset, icons=show.ICONS)
+jinja.globals.update(asset=show.asset, icons=show.ICONS, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
+# The connect form judges names as they are typed, by the same table.
+jinja.globals.update(NAME_WORDS=secrecy.HUMPS, SECRET_NAMES=secrecy.PATTERNS)
 
 
 def fragment(template: str, /, **context: Any) -> str:
@@ -148,19 +151,20 @@ def transport_words(target: AnyTarget | None) -> str:
 
 
 def target_json(target: AnyTarget | None) -> dict[str, Any] | None:
-    """A target for scripts and pages. Values of the environment and of headers are secrets; their names are not."""
+    """A target for scripts and pages, with `•••` where a secret stands. Of variables and headers only the names."""
     if target is None:
         return None
     if isinstance(target, StdioTarget):
+        command, *args = target.shown_argv
         return {
             "transport": "stdio",
-            "command": target.command,
-            "args": list(target.args),
+            "command": command,
+            "args": args,
             "cwd": target.cwd,
             "env": sorted(target.env),
         }
     if isinstance(target, HttpTarget):
-        return {"transport": target.transport, "url": target.url, "headers": sorted(target.headers)}
+        return {"transport": target.transport, "url": target.shown_url, "headers": sorted(target.headers)}
     return {"transport": "demo"}
 
 

@@ -1,8 +1,8 @@
 """A call as something to take along: its JSON, a shell script on `curl`, or a Python program on the `mcp` SDK.
 
 Both programs run as they are and end with the result of the call. Secrets are left out: values of headers and of the
-environment, and what sounds like one in an address, are read from environment variables that the text names. Pure
-functions over a target and a call; the handler at the end is all that knows the web.
+environment, and what is one in an address or an argument, are read from environment variables that the text names.
+Pure functions over a target and a call; the handler at the end is all that knows the web.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pprint
 import re
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,17 +20,13 @@ from typing import Any, Literal
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app import __version__
+from app import __version__, secrecy
 from app.core.model import AnyTarget, Call, DemoTarget, Gone, HttpTarget, StdioTarget
 from app.sessions import Session
 from app.web.found import call_of
 from app.web.problems import invalid
 
 Kind = Literal["json", "curl", "python"]
-_SECRET_PARAMETER = re.compile(
-    r"([?&]([^=&#]*(?:auth|token|secret|key|session|password|credential)[^=&#]*)=)[^&#]+", re.IGNORECASE
-)
-_CREDENTIALS = re.compile(r"(?<=://)[^/?#@]*(?=@)")
 _HANDSHAKE = {"name": "parley-snippet", "version": __version__}
 
 
@@ -54,20 +51,26 @@ def variable(name: str) -> str:
     return f"_{found}" if found[0].isdigit() else found
 
 
-def _address(url: str) -> tuple[str, dict[str, str]]:
-    """An address with `{NAME}` where a secret was, and the names; braces of its own are escaped as braces are."""
-    names: dict[str, str] = {}
+class Names:
+    """The environment variables that a snippet reads, each with what it stands for."""
 
-    def parameter(found: re.Match[str]) -> str:
-        name = variable(found[2])
-        names[name] = found[2]
-        return f"{found[1]}\0{name}\1"
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.of: dict[str, str] = {}
+        self._taken = set(taken)
+        self._values: dict[str, str] = {}
 
-    hidden = _SECRET_PARAMETER.sub(parameter, url)
-    if _CREDENTIALS.search(hidden):
-        names["URL_CREDENTIALS"] = "user and password of the address"
-        hidden = _CREDENTIALS.sub("\0URL_CREDENTIALS\1", hidden, count=1)
-    return hidden, names
+    def text(self, text: str, found: Iterable[secrecy.Hidden]) -> str:
+        """A text with `\\0NAME\\1` in each place of a secret; two secrets never share a name."""
+        return secrecy.replaced(text, found, lambda one: f"\0{self._name(one, text[one.start : one.end])}\1")
+
+    def _name(self, one: secrecy.Hidden, value: str) -> str:
+        plain = "URL_CREDENTIALS" if one.name == secrecy.CREDENTIALS else variable(one.name)
+        name, number = plain, 1
+        while name in self._taken or self._values.setdefault(name, value) != value:
+            number += 1
+            name = f"{plain}_{number}"
+        self.of[name] = _on_one_line(one.name.strip("-:"))[:60]
+        return name
 
 
 def as_json(call: Call) -> str:
@@ -101,8 +104,9 @@ def as_curl(call: Call, wire: Wire) -> str:
         raise Gone("This server is a process of its own; curl speaks HTTP. Copy the call as Python instead.")
     if wire.transport == "sse":
         raise Gone("HTTP with SSE answers on a second stream, which one curl cannot follow. Copy it as Python instead.")
-    url, secrets = _address(target.url)
-    names = {variable(name): name for name in target.headers} | secrets
+    secrets = Names(map(variable, target.headers))
+    url = secrets.text(target.url, secrecy.in_url(target.url))
+    names = {variable(name): name for name in target.headers} | secrets.of
     lines = [
         "#!/bin/sh",
         f"# {_comment(call)}. It needs curl, and prints each message of the answer on a line.",
@@ -156,7 +160,11 @@ def as_curl(call: Call, wire: Wire) -> str:
 def _comment(call: Call) -> str:
     """What a snippet does, on one line that ends no comment and no docstring."""
     subject = "" if call.subject == call.method else f" {call.subject}"
-    return re.sub(r"[^\w ./:+@-]", "?", f"{call.method}{subject}")[:120]
+    return _on_one_line(f"{call.method}{subject}")[:120]
+
+
+def _on_one_line(text: str) -> str:
+    return re.sub(r"[^\w ./:+@-]", "?", text)
 
 
 # ------------------------------------------------------------------------------------------------------------- Python
@@ -265,7 +273,11 @@ def _transport(wire: Wire) -> tuple[list[str], list[str], str, dict[str, str]]:
         if isinstance(target, DemoTarget):
             home = str(Path(__file__).parents[2])
             target = StdioTarget(command=sys.executable, args=("-m", "app.demo.server"), cwd=home)
-        given = [f"command={target.command!r}", f"args={_python(list(target.args), 8)}"]
+        secrets = Names(target.env)
+        hidden = secrecy.in_arguments(target.argv)
+        command, *args = (secrets.text(arg, found) for arg, found in zip(target.argv, hidden, strict=True))
+        listed = _python(args, 8) if not secrets.of else f"[{', '.join(map(_formatted, args))}]"
+        given = [f"command={_formatted(command)}", f"args={listed}"]
         if target.env:
             values = ", ".join(f"{name!r}: os.environ[{name!r}]" for name in target.env)
             given.append(f"env={{{values}}}")
@@ -276,10 +288,11 @@ def _transport(wire: Wire) -> tuple[list[str], list[str], str, dict[str, str]]:
             ["from mcp import ClientSession, StdioServerParameters", "from mcp.client.stdio import stdio_client"],
             setup,
             "stdio_client(server)",
-            dict.fromkeys(target.env, "of the server's environment"),
+            dict.fromkeys(target.env, "of the server's environment") | secrets.of,
         )
-    url, secrets = _address(target.url)
-    names = {variable(name): name for name in target.headers} | secrets
+    secrets = Names(map(variable, target.headers))
+    url = secrets.text(target.url, secrecy.in_url(target.url))
+    names = {variable(name): name for name in target.headers} | secrets.of
     values = ", ".join(f"{name!r}: os.environ[{variable(name)!r}]" for name in target.headers)
     setup = [f"url = {_formatted(url)}"]
     if wire.transport == "sse":

@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from app import secrecy
 from app.core.model import AnyTarget, HttpTarget, Options, StdioTarget, Target, wire_time
 from app.sessions import SessionRegistry
-from app.store import LEFT_OUT, Kept, secret_names
+from app.store import Kept
 from app.web import bodies, mcpjson, views
 from app.web.answers import in_json, show
 from app.web.bodies import Body, FormErrors
@@ -101,7 +102,9 @@ def _kept(request: Request) -> Kept:
 
 def _wanted(request: Request, body: Body) -> list[SaveBody]:
     if not body.is_form or body.text("transport") != "mcpjson":
-        return [body.read(SaveBody, lambda form: {**connect_of_form(request, form), "name": form.text("name")})]
+        wanted = body.read(SaveBody, lambda form: {**connect_of_form(request, form), "name": form.text("name")})
+        refuse_masks(wanted.target, is_form=body.is_form)
+        return [wanted]
     options = body.read(bodies.OptionsBody, lambda form: {"options": bodies.options_of_form(form)}).options
     entries = mcpjson.read(body.text("mcp_json"))
     usable = [SaveBody(target=one.target, options=options, name=one.name[:200]) for one in entries if one.target]
@@ -131,11 +134,12 @@ def like(request: Request, name: str) -> tuple[AnyTarget | None, tuple[str, ...]
 
 
 def _with_secrets(data: dict[str, Any], base: AnyTarget | None, missing: tuple[str, ...]) -> dict[str, Any]:
+    """What was left as it is gets its value: a variable or header that is blank, and `•••` in a line or an address."""
     target = data["target"]
     known: dict[str, str] = {}
     if isinstance(base, StdioTarget | HttpTarget):
         values = base.env if isinstance(base, StdioTarget) else base.headers
-        known = {name: values[name] for name in secret_names(base)}
+        known = {name: values[name] for name in base.secret_names}
     key = "env" if target["transport"] == "stdio" else "headers"
     rows = target.get(key, {})
     for name, value in rows.items():
@@ -143,8 +147,23 @@ def _with_secrets(data: dict[str, Any], base: AnyTarget | None, missing: tuple[s
             rows[name] = known[name]
         elif not value and name in missing:
             raise FormErrors({f"/target/{key}": [f"Type {name} again: secrets are not kept on disk."]})
-    if missing and LEFT_OUT in str(target.get("url", "")):
-        raise FormErrors({"/target/url": [f"Type what {LEFT_OUT} stands for: secrets are not kept on disk."]})
-    if missing and any(LEFT_OUT in arg for arg in target.get("args", ())):
-        raise FormErrors({"/target/command_line": [f"Type what {LEFT_OUT} stands for: secrets are not kept on disk."]})
+    if isinstance(base, StdioTarget) and target["transport"] == "stdio":
+        argv = (target["command"], *target["args"])
+        hidden, base_hidden = secrecy.in_arguments(argv), secrecy.in_arguments(base.argv)
+        target["command"], *target["args"] = secrecy.filled(argv, hidden, base.argv, base_hidden)
+    elif isinstance(base, HttpTarget) and "url" in target:
+        texts, places = [target["url"]], [secrecy.in_url(target["url"])]
+        (target["url"],) = secrecy.filled(texts, places, [base.url], [secrecy.in_url(base.url)])
     return data
+
+
+def refuse_masks(target: AnyTarget, *, is_form: bool) -> None:
+    """A target that says `•••` where a secret should stand was read from Parley, which never tells a secret."""
+    words = f"Type what {secrecy.MASK} stands for: a secret is neither shown again nor kept on disk."
+    fields: dict[str, list[str]] = {}
+    if isinstance(target, StdioTarget) and secrecy.has_mask(target.argv, secrecy.in_arguments(target.argv)):
+        fields = {"/target/command_line" if is_form else "/target/args": [words]}
+    elif isinstance(target, HttpTarget) and secrecy.has_mask([target.url], [secrecy.in_url(target.url)]):
+        fields = {"/target/url": [words]}
+    if fields:
+        raise FormErrors(fields)

@@ -100,7 +100,7 @@ async def test_the_session_id_and_secret_headers_are_shown_nowhere(session: Sess
     for canary in (CANARY, "tenant-canary", "bearer-canary"):
         assert canary not in shown
     fields = dict(exchanges(session, "POST")[-1].request_headers)
-    assert fields["Authorization"] == f"••• ({len(headers['Authorization'])} characters)"
+    assert fields["Authorization"] == "•••"
     if way != "older":
         assert fields["mcp-session-id"].startswith("•••")
 

@@ -4,6 +4,7 @@ result; and no secret is in them."""
 import ast
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -123,6 +124,22 @@ async def test_secrets_are_left_out_and_come_from_the_environment(session: Sessi
             lambda: subprocess.run(["sh", str(tmp_path / "call.sh")], capture_output=True, text=True, check=False)
         )
         assert refused.returncode != 0 and "API_KEY" in refused.stderr
+
+
+@pytest.mark.requirement("H05")
+async def test_h05_a_snippet_runs_with_the_secrets_of_the_command_line(session: Session, tmp_path: Path):
+    seen = tmp_path / "arguments"
+    server = shlex.join([sys.executable, *drive.raw_target().args])
+    script = f"printf '%s\\n' \"$@\" >{shlex.quote(str(seen))}; exec {server}"
+    secrets = ("--api-key=canary-1", "--password", "canary 2", "postgres://u:canary-3@h/db", '{"token": "canary-4"}')
+    target = StdioTarget(command="sh", args=("-c", script, "sh", *secrets, "--port=1"))
+    await drive.connected(session, target, era="legacy")
+    call = await drive.call_tool(session, "echo", {"message": "hello"})
+    seen.unlink()
+    env = {"API_KEY": "canary-1", "PASSWORD": "canary 2", "URL_CREDENTIALS": "u:canary-3", "TOKEN": "canary-4"}
+    text = await same(session, call, "python", tmp_path, **env)
+    assert "canary" not in text and "--port=1" in text
+    assert seen.read_text(encoding="utf-8").splitlines() == [*secrets, "--port=1"]
 
 
 def wire(target: Any) -> snippets.Wire:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.core.model import DemoTarget, Gone, HttpTarget, Options, Refused, StdioTarget, wire_time
-from app.store import FILE, RECENT, Store, secret_names, sounds_secret, without_secrets
+from app.store import FILE, RECENT, Store, without_secrets
 from app.web import render
 
 SERVER = StdioTarget(
@@ -150,14 +150,6 @@ def test_what_is_left_out_is_said():
     assert plain.args == ("--api-key", "•••", "--token=•••", "--verbose", "--port=1")
     assert missing == ("the command line",)
     assert without_secrets(DemoTarget()) == (DemoTarget(), ())
-
-
-def test_names_that_sound_secret():
-    for name in ("API_KEY", "GITHUB_TOKEN", "Authorization", "DB_PASSWORD", "KEY", "gh_pat", "AWS_SECRET_ACCESS_KEY"):
-        assert sounds_secret(name), name
-    for name in ("KEYBOARD", "PATH", "MONKEY", "PATIENCE", "X-Team", "DEBUG"):
-        assert not sounds_secret(name), name
-    assert secret_names(SERVER) == {"DESK_KEY", "PLAIN"}
 
 
 async def test_the_file_is_the_users_alone(tmp_path: Path):

@@ -15,7 +15,7 @@ from app.core.jsontext import MAX_DEPTH, parse
 
 MAX_DIGITS = 3_900
 """Of an integer; from about 4,300 on, Python refuses to write it."""
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
+_NUMBER = re.compile(r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
 _JSON_FAULTS: Final = {
     "Expecting value": "a value is missing",
     "Expecting ',' delimiter": "a comma or the closing bracket is missing",

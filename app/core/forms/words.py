@@ -11,14 +11,10 @@ from typing import Any
 
 from app.core.forms.tree import Kind
 from app.core.forms.values import figure, is_number, show
+from app.secrecy import sounds_secret
 
 MAX_LABEL = 200
 MAX_DESCRIPTION = 2_000
-_SECRET = re.compile(
-    r"pass(word|phrase|code)|secret|api.?key|(access|auth|bearer|refresh).?token|^token$|private.?key|credential"
-    r"|card.?number|\bcvv\b|\bpin\b",
-    re.IGNORECASE,
-)
 _TYPES = {
     "text": "string",
     "long": "string",
@@ -49,7 +45,7 @@ def text_of(schema: Mapping[str, Any], key: str, most: int) -> str:
 
 def asks_for_secret(*names: str) -> bool:
     """Whether a name sounds like something that does not belong into a form (R4-13)."""
-    return any(_SECRET.search(name) for name in names)
+    return any(sounds_secret(name, "field") for name in names)
 
 
 def type_text(kind: Kind, schema: Mapping[str, Any], options: int = 0) -> str:

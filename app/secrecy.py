@@ -1,0 +1,434 @@
+"""What sounds like a secret, and how it is hidden: one table for page, JSON, log, export, store, snippets and forms.
+
+Two questions are answered here. Does a *name* sound secret (of a variable, a header, an option, a parameter, a field)?
+And where in a *text* (an argument, an address, a line) does a secret stand? Whoever shows or writes something replaces
+those places by `•••`, whoever fills a form in again finds the value by the name of its place.
+
+Every text may come from outside, so all of it is linear: no pattern here has two open ends that compete for the same
+characters (tests/unit/test_patterns.py feeds each its worst case). Imports nothing of Parley.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any, Final, Literal
+from urllib.parse import unquote_plus
+
+MASK: Final = "•••"
+AGAIN: Final = f"{MASK}again"
+"""Stands in a form for a secret that was typed, did not come back to the page, and has to be typed again."""
+CREDENTIALS: Final = "user and password"
+"""The name of what stands before the `@` of an address."""
+ITSELF: Final = "secret"
+"""The name of what looks like a secret by itself, whatever it is called."""
+
+Where = Literal["variable", "header", "argument", "parameter", "field"]
+
+# ------------------------------------------------------------------------------------------------------ the table
+
+HUMPS: Final = (
+    r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|[^A-Za-z0-9]+"
+)
+"""Where one word of a name ends and the next begins. Python and the browser cut names by the same pattern."""
+
+_ANYWHERE = (
+    "pwd|secrets?|credentials?|creds?|tokens?|auth|oauth|authorization|cookies?|bearer|jwt|hmac|signature|sig|dsn"
+    "|webhooks?|otp|totp|mnemonic|passcode|sess|sessid|sessionid|jsessionid|phpsessid"
+    "|(?:api|app|access|private|secret|signing|encryption|master|account|auth|session)-keys?"
+    "|session-(?:id|token|secret)|conn(?:ection)?-str(?:ing)?|(?:database|db|postgres|mysql|mongo|mongodb|redis|amqp)-ur[il]"
+)
+"""Words, and words in a row, that sound secret wherever they stand in a name."""
+_LAST = "keys?|pass|pat|session"
+"""Words that sound secret only at the end: `DB_PASS` does, `pass-through` does not."""
+_WITHIN = "password|passwd|passphrase|passwort|secret(?!ar)|credential|(?:api|access|private)keys?|token(?:-|$)"
+"""Letters that sound secret also inside a word, as in `PGPASSWORD` and `authtoken`."""
+_HARMLESS = (
+    r"^(?:no|disable|enable|skip|without|require|allow|ignore|access-control)-"
+    r"|-(?:file|path|dir|directory|folder|jar|sock|type|kind|style|format|mode|method|methods|scheme|provider|policy"
+    r"|timeout|ttl|expiry|expires|expiration|age|interval|limit|count|size|length|len|max|min|algorithm|alg|enabled"
+    r"|disabled|required|port|host|hostname|domain|prefix|suffix|name|version|issuer|audience|scopes?|user|username"
+    r"|email|class|level)$"
+    r"|(?:^|-)(?:auth|oauth|authorization|tokens?|sessions?|keys?|cookies?|jwt|signature)-(?:ur[il]|endpoint)$"
+    r"|(?:^|-)(?:max|min|num|n|count|limit|remaining|reset|used|budget|input|output|total|prompt|completion|new|stop"
+    r"|special|pad|eos|bos|page|next|continuation|sync)-(?:[a-z]{1,20}-){0,2}tokens?(?:-|$)"
+    r"|(?:^|-)(?:public|primary|foreign|sort|partition|cache|idempotency|group|index)-keys?$"
+    r"|(?:^|-)(?:single|one|two|first|second|multi|by)-pass$"
+)
+"""Names that only speak of a secret: where it lies, how long it lives, of which kind it is."""
+_ENDS = r"(?:-[0-9]{1,9})?$"
+_SECRET = rf"(?:^|-)(?:{_ANYWHERE})(?:-|$)|(?:^|-)(?:{_LAST}){_ENDS}|(?:{_WITHIN})"
+_ASKED = (
+    r"pass(?:word|phrase|code|wd)|secret(?!ar)|credential|(?:api|access|private)-?keys?(?:-|$)|^tokens?$"
+    r"|(?:access|auth|bearer|refresh|api|id|session|security|personal|bot)-?tokens?(?:-|$)|card-?numbers?(?:-|$)"
+    r"|(?:^|-)(?:cv[vc]|pin|ssn|pwd)(?:-|$)"
+)
+"""What a form asks for. Tighter: a tool may well have an argument `key`, `session` or `page_token`."""
+
+PATTERNS: Final[dict[Where, tuple[str, str]]] = {
+    "variable": (_SECRET, rf"{_HARMLESS}|^(?:old)?pwd$"),
+    "header": (_SECRET, _HARMLESS),
+    "argument": (_SECRET, _HARMLESS),
+    "parameter": (
+        rf"{_SECRET}|(?:^|-)code$",
+        rf"{_HARMLESS}|(?:^|-)(?:status|country|language|lang|error|zip|post|currency)-code$",
+    ),
+    "field": (_ASKED, "^$"),
+}
+"""For each place a name may stand: what sounds secret, and what is harmless all the same. On the words of a name."""
+
+_humps = re.compile(HUMPS)
+
+_SPOKEN = re.compile(
+    r"pass(?:word|phrase|code)s?\b|\b(?:passwd|pwd)\b|\bsecrets?\b|\b(?:api|access|private)[ _-]?keys?\b|\btoken\b"
+    r"|\bcredentials?\b|\bcredit[ _-]?card\b|\bcard numbers?\b|\bcv[vc]\b|\bpin\b|\bssn\b"
+    r"|\bsocial security number\b",
+    re.IGNORECASE,
+)
+_PREFIXES = (
+    "sk-|sk_live_|sk_test_|rk_live_|rk_test_|gh[oprsu]_|github_pat_|glpat-|glsa_|xox[abeoprs]-|xapp-|ya29\\.|hf_|npm_|pypi-"
+    "|dop_v1_|shpat_|lin_api_|ntn_|figd_|gsk_|xai-|tvly-|r8_|sntry[su]_|SG\\.|AIza|AGE-SECRET-KEY-|eyJ"
+)
+_LOOKS = re.compile(
+    rf"(?<![A-Za-z0-9])(?:(?:{_PREFIXES})[A-Za-z0-9_.-]{{16,}}+|(?:AKIA|ASIA)[A-Z0-9]{{16}}(?![A-Za-z0-9]))"
+    r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[^-]*+(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
+    r"|(?i:(?<![a-z0-9])(?:bearer|basic)[ ]{1,4})(?P<after>[A-Za-z0-9+/_.~-]{8,}+={0,2}+(?![\w\"=]))"
+    rf"|{AGAIN}|{MASK}"
+)
+"""What is a secret by the looks of it: keys of well-known services, signed tokens, private keys; and our own mask."""
+
+_OPTION = re.compile(r"[A-Za-z0-9_.:\[\]-]+")
+_REFERENCE = re.compile(r"\$\{[^{}]*\}|\$[A-Za-z_][A-Za-z0-9_]*")
+_WORD = re.compile(r"(?:[^\s'\"]|'[^']*'|\"[^\"]*\"|['\"])+")
+_PARAMETER = re.compile(r"[?&#;]([^=?&#;]{1,200})=")
+_DELIMITER = re.compile(r"[?&#;]")
+_VALUE = re.compile(r"[^&#;]*")
+_AUTHORITY = re.compile(r"://([^/?#&]*)")
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*:)?')
+_HEADER_OPTIONS = frozenset({"-H", "--header", "--headers", "--http-header", "--extra-header"})
+_USER_OPTIONS = frozenset({"-u", "--user", "--proxy-user"})
+_SHELL_OPTIONS = frozenset({"-c", "-lc", "-ec", "-ic", "-xc", "/c", "/C", "-Command", "-command"})
+"""What comes next is a line for a shell, of which all has to be seen but the secrets."""
+_NOTEWORTHY = re.compile(r"=|://")
+"""Without one of these the value of a header has no parts with names of their own."""
+_BLANK = re.compile(r"\s")
+_NAME_LONGEST = 200
+_JSON_LONGEST = 64 * 1024
+_DEEPEST = 4
+
+
+# -------------------------------------------------------------------------------------------------------- names
+
+
+def _words(name: str) -> str:
+    """`X-Api_Key` and `xApiKey` alike as `x-api-key`."""
+    return _humps.sub("-", name).lower().strip("-")
+
+
+@cache
+def _rules(where: Where) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The two patterns of a place, compiled by the first who asks: a start of Parley needs none of them."""
+    secret, harmless = PATTERNS[where]
+    return re.compile(secret), re.compile(harmless)
+
+
+def sounds_secret(name: str, where: Where = "variable") -> bool:
+    """Whether what goes by this name is treated as a secret, marked or not."""
+    return _sounds_secret(name if len(name) <= _NAME_LONGEST else name[:100] + name[-100:], where)
+
+
+@lru_cache(maxsize=1024)
+def _sounds_secret(name: str, where: Where) -> bool:
+    words = _words(name)
+    secret, harmless = _rules(where)
+    return secret.search(words) is not None and harmless.search(words) is None
+
+
+def spoken_of(text: str) -> re.Match[str] | None:
+    """The first secret that a sentence speaks of; whether it asks for it is for the caller to judge (R4-13)."""
+    return _SPOKEN.search(text)
+
+
+def spaced(name: str) -> str:
+    """A name as words of a sentence."""
+    return _words(name).replace("-", " ")
+
+
+# ------------------------------------------------------------------------------------------------ places in a text
+
+
+@dataclass(slots=True, frozen=True)
+class Hidden:
+    """A place in a text where a secret stands, and what that secret is called."""
+
+    start: int
+    end: int
+    name: str
+
+
+def in_text(text: str) -> list[Hidden]:
+    """The secrets in one argument, one value, one line of anything."""
+    return _tidy(_found(text, _DEEPEST))
+
+
+def in_url(url: str) -> list[Hidden]:
+    """The secrets in an address, with or without its origin: before the `@`, in the query and in the fragment."""
+    return _tidy([*_in_address(url, _DEEPEST), *_by_looks(url)])
+
+
+def in_header(name: str, value: str) -> list[Hidden]:
+    """The secrets in the value of a header."""
+    if not value:
+        return []
+    if sounds_secret(name, "header"):
+        return [] if _REFERENCE.fullmatch(value) else [Hidden(0, len(value), name)]
+    if _NOTEWORTHY.search(value) is None and _LOOKS.search(value) is None:
+        return []
+    return in_url(value)
+
+
+@lru_cache(maxsize=64)
+def in_arguments(args: tuple[str, ...]) -> tuple[tuple[Hidden, ...], ...]:
+    """The secrets in each part of a command line: `--name value`, `--name=value`, `NAME=value`, `-H "Name: value"`."""
+    return tuple(tuple(_tidy(found)) for found in _in_vector(args, _DEEPEST))
+
+
+def is_secret_variable(name: str, value: str) -> bool:
+    """Whether a variable is kept back as a whole: by its name, or because there is a secret in its value."""
+    return sounds_secret(name, "variable") or bool(in_text(value))
+
+
+def is_secret_header(name: str, value: str) -> bool:
+    """Whether a header is kept back as a whole."""
+    return sounds_secret(name, "header") or bool(in_header(name, value))
+
+
+def _tidy(found: Iterable[Hidden]) -> list[Hidden]:
+    """In order; of two that overlap the longer, of two alike the one with a name of its own."""
+    kept: list[Hidden] = []
+    for one in sorted(found, key=lambda one: (one.start, -one.end, one.name == ITSELF)):
+        if one.end > one.start and (not kept or one.start >= kept[-1].end):
+            kept.append(one)
+    return kept
+
+
+def _moved(found: Iterable[Hidden], by: int) -> Iterator[Hidden]:
+    return (Hidden(one.start + by, one.end + by, one.name) for one in found)
+
+
+def _found(text: str, depth: int) -> list[Hidden]:
+    """Secrets in a text whose name says nothing."""
+    found = list(_by_looks(text))
+    below = _in_json(text) if depth and text.lstrip()[:1] in ("{", "[") and len(text) <= _JSON_LONGEST else None
+    if below is not None:
+        return found + below
+    if depth and _BLANK.search(text) is not None:
+        return found + _in_words(text, depth - 1)
+    return [*found, *_in_address(text, depth)]
+
+
+def _in_words(text: str, depth: int) -> list[Hidden]:
+    """The secrets of a line, cut into words as a shell does."""
+    words, starts = [], []
+    for match in _WORD.finditer(text):
+        word, start = match.group(), match.start()
+        if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"":
+            word, start = word[1:-1], start + 1
+        words.append(word)
+        starts.append(start)
+    below = _in_vector(words, depth, as_shell=True)
+    return [one for found, start in zip(below, starts, strict=True) for one in _moved(found, start)]
+
+
+def _by_looks(text: str) -> Iterator[Hidden]:
+    for match in _LOOKS.finditer(text):
+        group = "after" if match["after"] is not None else 0
+        yield Hidden(*match.span(group), ITSELF)
+
+
+def _in_address(text: str, depth: int) -> Iterator[Hidden]:
+    """What stands before an `@`, and parameters whose name sounds secret, in a text without blanks."""
+    for at, match in enumerate(_AUTHORITY.finditer(text)):
+        start, authority = match.start(1), match[1]
+        end = start + authority.rfind("@")
+        port = authority.rpartition(":")[2]
+        if end < start and at == 0 and ":" in authority and not port.isdigit() and not authority.endswith("]"):
+            end = text.rfind("@")  # `u:pa/ss@host`: a slash in a password, which no port can be
+        login = text[start:end] if end > start else ""
+        if login and not (login == "git" or (text.endswith("ssh", 0, match.start()) and ":" not in login)):
+            yield Hidden(start, end, CREDENTIALS)
+    covered = 0
+    for match in _PARAMETER.finditer(text):
+        if match.start() < covered:
+            continue
+        name = unquote_plus(match[1])
+        if sounds_secret(name, "parameter"):
+            value = _VALUE.match(text, match.end())
+            covered = value.end() if value is not None else match.end()
+            yield Hidden(match.end(), covered, name)
+        elif depth:
+            follows = _DELIMITER.search(text, match.end())
+            until = follows.start() if follows is not None else len(text)
+            plain = unquote_plus(text[match.end() : until])
+            if "://" in plain and _found(plain, 0):
+                yield Hidden(match.end(), until, ITSELF)
+
+
+def _in_json(text: str) -> list[Hidden] | None:
+    """Members of a JSON text that sound secret, as in `{"apiKey": "…"}`; None when it is no JSON."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    found: list[Hidden] = []
+    name, named_at = "", 0
+    for match in _STRING.finditer(text):  # it is JSON, so every quote has its partner
+        if match[2] is not None:
+            name = match[1]
+            named_at = match.end()
+        elif name and not text[named_at : match.start()].strip() and sounds_secret(name, "argument"):
+            found.append(Hidden(*match.span(1), name))
+        else:
+            found += _moved(_in_address(match[1], 0), match.start(1))
+    return found
+
+
+def _in_vector(args: Sequence[str], depth: int, *, as_shell: bool = False) -> list[list[Hidden]]:
+    """The secrets of each part. In the words of a shell, a value that the shell makes is none of them."""
+    found: list[list[Hidden]] = []
+    expected = before = ""
+    for arg in args:
+        if expected and not arg.startswith("-"):
+            found.append(_whole(arg, 0, expected, as_shell))
+            expected = before = ""
+            continue
+        found.append(_in_argument(arg, before, depth, as_shell))
+        expected = arg if _is_option(arg) and sounds_secret(arg, "argument") else ""
+        before = arg
+        if as_shell and arg.endswith(":") and sounds_secret(arg.lstrip("'\""), "header"):
+            expected = arg
+    return found
+
+
+def _is_option(arg: str) -> bool:
+    return arg.startswith("-") and len(arg) <= _NAME_LONGEST and _OPTION.fullmatch(arg) is not None
+
+
+def _whole(text: str, start: int, name: str, as_shell: bool) -> list[Hidden]:
+    """A value that is hidden because of its name; not a reference to one, nor what a shell would run."""
+    value = text[start:]
+    if as_shell:
+        stripped = value.strip("'\"")
+        start, value = start + value.find(stripped), stripped
+    if not value or _REFERENCE.fullmatch(value) or (as_shell and ("$(" in value or "`" in value)):
+        return []
+    return [Hidden(start, start + len(value), name)]
+
+
+def _in_argument(arg: str, before: str, depth: int, as_shell: bool) -> list[Hidden]:
+    if before in _HEADER_OPTIONS:
+        return _in_header_line(arg, 0)
+    if before in _SHELL_OPTIONS:
+        return _found(arg, depth)
+    if before in _USER_OPTIONS and ":" in arg and not arg.rpartition(":")[2].isdigit():
+        return _whole(arg, arg.index(":") + 1, CREDENTIALS, as_shell)
+    name, equals, value = arg.partition("=")
+    if equals and len(name) <= _NAME_LONGEST and _OPTION.fullmatch(name):
+        start = len(name) + 1
+        if name in _HEADER_OPTIONS:
+            return _in_header_line(arg, start)
+        if sounds_secret(name, "argument"):
+            return _whole(arg, start, name, as_shell)
+        below = _in_argument(value, "", depth - 1, as_shell) if depth else []
+        return [*_moved(below, start), *_by_looks(arg)]
+    name, colon, value = arg.partition(":")
+    if colon and len(name) <= _NAME_LONGEST and _OPTION.fullmatch(name) and not value.startswith("//"):
+        plain = name.lower()
+        usual = plain.startswith("x-") or plain in ("authorization", "proxy-authorization", "cookie")
+        if (usual or value.startswith(" ")) and sounds_secret(name, "header"):
+            return _in_header_line(arg, 0)
+    return _found(arg, depth)
+
+
+def _in_header_line(text: str, start: int) -> list[Hidden]:
+    name, colon, value = text[start:].partition(":")
+    at = start + len(name) + len(colon) + len(value) - len(value.lstrip())
+    return list(_moved(in_header(name.strip("'\" "), text[at:]), at)) if colon else list(_moved(in_text(name), start))
+
+
+# --------------------------------------------------------------------------------------------- hiding, and filling in
+
+
+def replaced(text: str, found: Iterable[Hidden], make: Callable[[Hidden], str]) -> str:
+    """The text with something else in each of these places."""
+    parts, at = [], 0
+    for one in found:
+        parts += [text[at : one.start], make(one)]
+        at = one.end
+    return "".join([*parts, text[at:]])
+
+
+def masked(text: str) -> str:
+    """A text as it may be shown."""
+    return replaced(text, in_text(text), lambda _: MASK)
+
+
+def masked_url(url: str) -> str:
+    """An address as it may be shown; its path is left as it is."""
+    return replaced(url, in_url(url), lambda _: MASK)
+
+
+def masked_arguments(args: tuple[str, ...], mask: str = MASK) -> tuple[str, ...]:
+    """A command line as it may be shown."""
+    return tuple(replaced(arg, found, lambda _: mask) for arg, found in zip(args, in_arguments(args), strict=True))
+
+
+def masked_headers(headers: Iterable[tuple[str, str]], marked: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
+    """Headers as they may be shown; `marked` are those that somebody called secret."""
+    named = {name.lower() for name in marked}
+    return tuple(
+        (name, MASK if name.lower() in named and value else replaced(value, in_header(name, value), lambda _: MASK))
+        for name, value in headers
+    )
+
+
+def without_secrets(value: Any) -> Any:
+    """A JSON value without the members that sound secret, and with its texts masked."""
+    if isinstance(value, dict):
+        return {key: without_secrets(one) for key, one in value.items() if not sounds_secret(str(key), "argument")}
+    if isinstance(value, list):
+        return [without_secrets(one) for one in value]
+    return masked(value) if isinstance(value, str) else value
+
+
+Places = Sequence[Sequence[Hidden]]
+
+
+def filled(texts: Sequence[str], places: Places, known_texts: Sequence[str], known_places: Places) -> tuple[str, ...]:
+    """Texts with each `•••` replaced by the secret that stood in the place of that name, the first by the first."""
+    known: dict[str, list[str]] = {}
+    for text, found in zip(known_texts, known_places, strict=True):
+        for one in found:
+            known.setdefault(one.name, []).append(text[one.start : one.end])
+    seen: dict[str, int] = {}
+    made = []
+    for text, found in zip(texts, places, strict=True):
+        values = {}
+        for one in found:
+            at = seen.get(one.name, 0)
+            seen[one.name] = at + 1
+            kept = known.get(one.name, [])
+            if text[one.start : one.end] == MASK and at < len(kept):
+                values[one] = kept[at]
+        made.append(replaced(text, values, values.__getitem__))
+    return tuple(made)
+
+
+def has_mask(texts: Iterable[str], places: Places) -> bool:
+    """Whether a mask stands where a secret should: what was shown came back as if it were the value."""
+    return any(
+        text[one.start : one.end] in (MASK, AGAIN) for text, found in zip(texts, places, strict=True) for one in found
+    )
