@@ -118,7 +118,12 @@ def _arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str] | Non
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where saved targets are kept")
-    parser.add_argument("--token-file", type=Path, metavar="FILE", help="holds the token that scripts send")
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="holds the token that scripts send; better than PARLEY_TOKEN, which whoever set it still shows",
+    )
     parser.add_argument(
         "--published-on-loopback",
         action="store_true",
