@@ -216,7 +216,7 @@ class IdentityCheck:
             return
         await scope["app"].state.loaded.wait()
         headers = Headers(scope=scope)
-        visitor = self.door.recognise(headers)
+        visitor = self.door.recognise(headers, scope.get("root_path", ""))
         state["identity"], state["browser"] = visitor.identity, visitor.browser
         if route is None or access is None:
             raise unknown()
