@@ -253,6 +253,7 @@ async def _live(app: Starlette) -> None:
 
 async def end_everything(app: Starlette) -> None:
     """Tell every stream that the process stops, so that nobody waits for it to end by itself; end every child."""
+    app.state.door.close()
     if app.state.loaded.is_set():
         app.state.streams.shutdown()
         await app.state.registry.close_all()

@@ -45,6 +45,10 @@ class Visitor:
     browser: str | None
 
 
+class WrongAgain(Denied):
+    """A wrong code or token beyond the limit: its answer is held back."""
+
+
 class Door:
     """The state behind the entrance of one process."""
 
@@ -67,6 +71,8 @@ class Door:
         self._entered: OrderedDict[bytes, bytes] = OrderedDict()
         """Each code that was used, and the mark of the browser that used it."""
         self._failures: deque[float] = deque(maxlen=settings.limits.login_failures_per_minute)
+        self._held = 0
+        self._closing = anyio.Event()
         self.code = ""
         """The launch code that works now."""
         self._mint()
@@ -197,7 +203,7 @@ class Door:
             self._failures.popleft()
         if len(self._failures) == self._failures.maxlen:
             wait = max(1, math.ceil(60 - (now - self._failures[0])))
-            return Denied(
+            return WrongAgain(
                 429,
                 "slow-down",
                 f"Too many wrong codes or tokens. Try again in {wait} seconds.",
@@ -205,6 +211,23 @@ class Door:
             )
         self._failures.append(now)
         return Denied(401, "signed-out", why, headers=headers)
+
+    async def hold_back(self, refusal: WrongAgain) -> None:
+        """Let whoever guesses wait for the answer. So many at a time and no more, for a wait holds a connection; who
+        comes then pays with theirs, and guesses on by a new one."""
+        if self._held >= self._limits.login_waiting:
+            refusal.headers["connection"] = "close"
+            return
+        self._held += 1
+        try:
+            with anyio.move_on_after(self._limits.login_pause_seconds):
+                await self._closing.wait()
+        finally:
+            self._held -= 1
+
+    def close(self) -> None:
+        """The process ends: nobody waits any more."""
+        self._closing.set()
 
 
 def presents_token(headers: Headers) -> bool:

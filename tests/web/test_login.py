@@ -151,6 +151,54 @@ async def test_ten_wrong_ones_a_minute_and_the_right_one_still_enters(
     assert (await stranger.get(f"/login?code={app.state.door.code}")).status == 303
 
 
+@pytest.mark.requirement("M09", "S11")
+@pytest.mark.parametrize("how", ["code", "token"])
+async def test_m09_wrong_ones_beyond_the_limit_wait_and_right_ones_do_not(
+    how: str, app: Starlette, stranger: Visitor, script: Visitor, client: Visitor
+):
+    """Thirty guessers side by side: each answer comes after its pause, and meanwhile everybody else gets in at once."""
+    door, pause = app.state.door, app.state.settings.limits.login_pause_seconds
+    path, headers = ("/login?code=wrong", {}) if how == "code" else ("/", {"authorization": "Bearer wrong-wrong-wrong"})
+    for _ in range(10):
+        assert (await stranger.send("GET", path, headers)).status == 401
+    took: list[float] = []
+
+    async def guess() -> None:
+        began = anyio.current_time()
+        assert (await stranger.send("GET", path, headers)).status == 429
+        took.append(anyio.current_time() - began)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(30):
+            group.start_soon(guess)
+        while door._held < 30:
+            await anyio.lowlevel.checkpoint()
+        assert (await script.get("/")).status == 200
+        assert (await client.get("/")).status == 200
+        assert (await stranger.get(f"/login?code={door.code}")).status == 303
+        assert door._held == 30, "nobody who is right waited for those who are wrong"
+        assert took == []
+    assert min(took) >= pause * 0.9
+    assert door._held == 0
+
+
+@pytest.mark.requirement("M09")
+async def test_m09_waiting_is_no_way_to_take_all_connections(app: Starlette, stranger: Visitor):
+    door, most = app.state.door, app.state.settings.limits.login_waiting
+    for _ in range(10):
+        await stranger.get("/login?code=wrong")
+    async with anyio.create_task_group() as group:
+        for _ in range(most):
+            group.start_soon(stranger.get, "/login?code=wrong")
+        while door._held < most:
+            await anyio.lowlevel.checkpoint()
+        answer = await stranger.get("/login?code=wrong")
+        assert (answer.status, answer.header("connection"), door._held) == (429, "close", most)
+        assert (await stranger.get(f"/login?code={door.code}")).status == 303
+        door.close()  # the process ends: nobody waits any more
+    assert door._held == 0
+
+
 @pytest.mark.requirement("S11")
 async def test_after_a_minute_wrong_ones_are_only_wrong_again():
     time = Time()
