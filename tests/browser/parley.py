@@ -34,7 +34,7 @@ _FLAGS = [
 class Parley:
     """A running Parley: its address, and each launch code that it prints."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: "subprocess.Popen[str]", *, enter: bool = True) -> None:
         self.process = process
         self.output: list[str] = []
         self._used: set[str] = set()
@@ -43,8 +43,9 @@ class Parley:
         self._reader.start()
         self.server = re.match(r"http://[^/]+", self.login_url())[0]  # type: ignore[index]
         """Its address, for scripts."""
-        self.origin = self._entered()
-        """Where browsers live, below a path of their own: what stands before the path of every page."""
+        self.origin = self._entered() if enter else self.server
+        """Where browsers live, below a path of their own: what stands before the path of every page. Learned by a
+        launch code, which is used up by that."""
 
     def _read(self) -> None:
         assert self.process.stdout is not None
