@@ -18,7 +18,8 @@ import os
 import re
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
@@ -51,6 +52,17 @@ def at(address: str) -> str:
     return address
 
 
+@contextmanager
+def written_for(whose: str) -> Iterator[None]:
+    """Markup that is made inside is for those below this root. All browsers of a process share one, so what is made
+    once may go to many tabs."""
+    before = _below.set(whose)
+    try:
+        yield
+    finally:
+        _below.reset(before)
+
+
 class BrowserRoot:
     """Takes the path of the browsers off a request, as `root_path`, and puts it onto where an answer leads.
 
@@ -72,11 +84,8 @@ class BrowserRoot:
             await send(message)
 
         scope["root_path"] = self.root
-        before = _below.set(self.root)
-        try:
+        with written_for(self.root):
             await self.app(scope, receive, leading)
-        finally:
-            _below.reset(before)
 
     def _below(self, path: str) -> bool:
         first, slash, _ = path[1:].partition("/")
