@@ -157,7 +157,6 @@ class _Protocol(H11Protocol):
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing: uvicorn would write two lines for every one of them, and anybody can send them (M13)."""
 
-
     def send_400_response(self, msg: str) -> None:
         headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close"), *SECURITY_HEADERS.items()]
         for event in (
