@@ -354,11 +354,15 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
     settings = settings.model_copy(update={"port": sockets[0].getsockname()[1]})
     serve.set_up_log(settings.limits)
 
+    from app import opening
     from app.web.app import create_app
 
     address = serve.url(settings)
+    leading: list[opening.Page] = []
 
     def announce(code: str) -> None:
+        for page in leading:
+            page.remove()  # the code in it has been used or has expired
         _say(f"Parley: the next way in is {address}/login?code={code}")
 
     app = create_app(settings, announce=announce)
@@ -382,10 +386,15 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
         if trouble is not None:
             _complain(trouble)
         if settings.open_browser and _has_screen():
-            _open_browser(way_in)
+            page = opening.open_browser(way_in)
+            leading.extend([] if page is None else [page])
 
     server = serve.Server(app, settings, listening)
-    server.run(sockets)
+    try:
+        server.run(sockets)
+    finally:
+        for page in leading:
+            page.remove()
     if server.broken or not server.started:
         raise _Stop("it broke inside and had to stop; the log above has the reason", _FAILED)
 
@@ -394,14 +403,6 @@ def _has_screen() -> bool:
     if sys.platform == "darwin":
         return "SSH_CONNECTION" not in os.environ
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def _open_browser(address: str) -> None:
-    """In a thread of its own: some browsers return only when they are closed."""
-    import threading
-    import webbrowser
-
-    threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -78,6 +78,10 @@ class Limits(BaseModel):
     form_fields: int = Field(default=2_000, gt=0)
     form_files: int = Field(default=20, gt=0)
     login_failures_per_minute: int = Field(default=10, gt=0)
+    login_pause_seconds: float = Field(default=1.0, gt=0)
+    """How long each wrong code or token beyond that waits for its answer."""
+    login_waiting: int = Field(default=50, gt=0)
+    """How many of those wait at the same time; one more is answered at once, and its connection closed."""
     launch_code_seconds: float = Field(default=600, gt=0)
     idle_seconds: float = Field(default=30 * 60, gt=0)
     ask_seconds: float = Field(default=24 * 3600, gt=0)

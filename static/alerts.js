@@ -34,7 +34,7 @@
     const kind = card.querySelector('.kind')?.textContent || 'An ask';
     const words = card.querySelector('.gist')?.textContent.slice(0, 200) || '';
     try {
-      const note = new Notification(`${kind}: the server asks`, { body: words, tag: `parley ${location.pathname.split('/')[2]} ${card.id}` });
+      const note = new Notification(`${kind}: the server asks`, { body: words, tag: `parley ${$('#stream').dataset.base.split('/').pop()} ${card.id}` });
       note.onclick = () => { window.focus(); note.close(); };
     } catch { /* not from a page, on some phones */ }
   };

@@ -84,7 +84,7 @@
     if (way) {
       const link = document.createElement('a');
       link.className = 'btn';
-      link.href = why === 'out' ? location.href : '/';
+      link.href = why === 'out' ? location.href : root.dataset.root;
       link.textContent = way;
       strip.append(link);
     }

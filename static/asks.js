@@ -6,7 +6,8 @@
   const session = () => $('#stream')?.dataset.base || '';
 
   // ---- drafts: unsent text, kept in this tab by ask
-  const key = (ask) => `parley-draft ${session()} ${ask}`;
+  // A draft belongs to its session, not to the path below which this browser sees it.
+  const key = (ask) => `parley-draft ${session().slice(document.documentElement.dataset.root.length - 1)} ${ask}`;
   const fields = (card) => $$('input[name], select[name], textarea[name]', card).filter((one) => one.type !== 'hidden' && !['force', 'consent'].includes(one.name));
   // How a card was when it came: a form that is shown again with its errors has what was typed as its defaults.
   const firsts = new Map();

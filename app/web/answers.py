@@ -42,7 +42,8 @@ async def answer(request: Request, fault: Exception) -> Response:
     here = f"/s/{session.id}" if session is not None else ""
     context: views.Context = views.problem(denied.status, denied.kind, denied.message, denied.fields, session=here)
     if denied.status == 401:
-        context = views.signed_out(denied.message)
+        outside = request.scope.get("root_path", "") != request.app.state.door.root
+        context = views.signed_out(denied.message, outside=outside)
     return await views.render(request, context, denied.status, denied.headers)
 
 

@@ -24,6 +24,7 @@ from app.settings import Settings
 from app.web import public
 from app.web.auth import Door
 from app.web.guard import Access, Armour, BodyLimit, Doorway, HostCheck, IdentityCheck, OriginCheck, loopback_names
+from app.web.root import BrowserRoot, browser_root
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -190,10 +191,12 @@ def create_app(
     announce: Callable[[str], None] | None = None,
 ) -> Starlette:
     """The application. `announce` gets each launch code after the first, when the one before is used or expires."""
-    door = Door(settings, announce=announce)
+    root = browser_root(settings.data_dir)
+    door = Door(settings, root=root, announce=announce)
     app = Starlette(
         routes=routes(),
         middleware=[
+            Middleware(BrowserRoot, root=root),
             Middleware(Armour),
             Middleware(GZipMiddleware, minimum_size=1000, compresslevel=5),
             Middleware(HostCheck, hosts=loopback_names(settings.host)),
@@ -250,6 +253,7 @@ async def _live(app: Starlette) -> None:
 
 async def end_everything(app: Starlette) -> None:
     """Tell every stream that the process stops, so that nobody waits for it to end by itself; end every child."""
+    app.state.door.close()
     if app.state.loaded.is_set():
         app.state.streams.shutdown()
         await app.state.registry.close_all()

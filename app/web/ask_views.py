@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from app.core import forms, links
 from app.core.asks import Ask
 from app.core.forms import Entries, Field
+from app.core.loopback import is_own_machine
 from app.core.model import Call, Finding, RequiredLink, wire_time
 from app.web import render as show
 from app.web import sampling_views
@@ -94,6 +95,8 @@ class AskCard:
     url_parts: tuple[str, str, str] = ("", "", "")
     """What stands before, in and after the host."""
     link: str | None = None
+    own_machine: bool = False
+    """Whether that host is the machine of whoever opens it."""
     completed_elsewhere: bool = False
     sampling: Sampling | None = None
     roots: list[str] = field(default_factory=list)
@@ -219,6 +222,7 @@ def ask_card(
         card.url = str(ask.params.get("url", ""))
         card.link = links.safe_link(card.url)
         card.url_parts = links.around_host(card.url) if card.link is not None else ("", "", "")
+        card.own_machine = is_own_machine(card.url_parts[1])
     elif ask.kind == "sampling":
         card.sampling = sampling_views.sampling(ask.params, ask.edited)
     else:
@@ -288,6 +292,10 @@ class LinkCard:
     link: str | None
     findings: list[Finding]
     completed: bool
+
+    @property
+    def own_machine(self) -> bool:
+        return is_own_machine(self.parts[1])
 
 
 def link_cards(required: list[RequiredLink]) -> list[LinkCard]:

@@ -2,7 +2,8 @@
 
 A launch code is random, works once and for ten minutes, and becomes an opaque random cookie; the next code is minted
 as soon as one is used or expires, and handed to `announce`, which prints it. Everything is kept in memory, so nothing
-of a former process opens this one. Secrets are compared by digest, in constant time. Knows no route.
+of a former process opens this one. Secrets are compared by digest, in constant time. A cookie counts below the root of
+browsers and nowhere else. Knows no route.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _BROWSERS = 200
 """Cookies remembered; the one that was used least recently is forgotten first."""
+_COOKIE_CHARACTERS = 64 * 1024
+"""How much of the cookies of a request is looked at; the server takes no longer header anyway."""
 _OWN_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 """A path on this server: printable ASCII, no backslash, and not the beginning of another host's name."""
 
@@ -42,6 +45,10 @@ class Visitor:
     browser: str | None
 
 
+class WrongAgain(Denied):
+    """A wrong code or token beyond the limit: its answer is held back."""
+
+
 class Door:
     """The state behind the entrance of one process."""
 
@@ -49,24 +56,32 @@ class Door:
         self,
         settings: Settings,
         *,
+        root: str = "",
         announce: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.root = root
+        """The path below which browsers live and their cookies count; "" where that is every path."""
         self.cookie_name = f"parley_{settings.port}"
         self._limits = settings.limits
         self._token = None if settings.token is None else _digest(settings.token)
         self._clock = clock
         self._announce = announce or (lambda code: None)
         self._visitors: OrderedDict[bytes, Visitor] = OrderedDict()
+        self._entered: OrderedDict[bytes, bytes] = OrderedDict()
+        """Each code that was used, and the mark of the browser that used it."""
         self._failures: deque[float] = deque(maxlen=settings.limits.login_failures_per_minute)
+        self._held = 0
+        self._closing = anyio.Event()
         self.code = ""
         """The launch code that works now."""
         self._mint()
 
     # ------------------------------------------------------------------------------------------------ launch codes
 
-    def login(self, code: str) -> str:
-        """Exchange the launch code for the value of a new cookie. Denied when it is not the one that works now."""
+    def login(self, code: str) -> tuple[str, str]:
+        """Exchange the launch code for the cookie and the mark of a new browser. Denied when it is not the one that
+        works now."""
         if self._clock() >= self._expires:
             self._renew()
         if not _same(_digest(code), _digest(self.code)):
@@ -74,9 +89,18 @@ class Door:
                                "The terminal that runs Parley shows a fresh address.")  # fmt: skip
         from app.web.identity import LOCAL
 
-        cookie = self.admit(LOCAL)
+        cookie, mark = self.admit(LOCAL), secrets.token_urlsafe(32)
+        self._entered[_digest(code)] = _digest(mark)
+        while len(self._entered) > _BROWSERS:
+            self._entered.popitem(last=False)
         self._renew()
-        return cookie
+        return cookie, mark
+
+    def came_in_by(self, code: str, headers: Headers) -> bool:
+        """Whether the browser that asks is the one that used this code. Its cookie is not sent to `/login`, so it has a
+        mark there, which is worth nothing without the code."""
+        mark = self._entered.get(_digest(code))
+        return mark is not None and any(_same(_digest(one), mark) for one in self._cookies(headers, self._mark_name))
 
     def admit(self, identity: Identity) -> str:
         """Let a new browser in; the value of its cookie."""
@@ -105,25 +129,25 @@ class Door:
 
     # ----------------------------------------------------------------------------------------------------- visitors
 
-    def recognise(self, headers: Headers) -> Visitor:
-        """Who sent a request with these headers. Denied when nobody we know."""
+    def recognise(self, headers: Headers, root: str) -> Visitor:
+        """Who sent a request with these headers, below this root. Denied when nobody we know."""
         if presents_token(headers):
             return self._by_token(headers)
-        visitor = self.by_cookie(headers)
+        visitor = self._by_cookie(headers) if root == self.root else None
         if visitor is not None:
             return visitor
-        stale = bool(self._cookies(headers))
+        stale = self.has_cookie(headers)
         raise Denied(
             401,
             "signed-out",
             "Parley does not know this browser. Open the address that its terminal shows.",
-            headers={"set-cookie": self._cookie("", age=0)} if stale else {},
+            headers={"set-cookie": self._cookie(self.cookie_name, "", f"{root}/", age=0)} if stale else {},
         )
 
-    def by_cookie(self, headers: Headers) -> Visitor | None:
+    def _by_cookie(self, headers: Headers) -> Visitor | None:
         """The browser with this cookie. Another program on this machine may set cookies of the same name (cookies
         ignore ports), so each one is tried."""
-        for value in self._cookies(headers):
+        for value in self._cookies(headers, self.cookie_name):
             key = _digest(value)
             visitor = self._visitors.get(key)
             if visitor is not None:
@@ -145,24 +169,30 @@ class Door:
 
     def has_cookie(self, headers: Headers) -> bool:
         """Whether a cookie of our name came along, known or not."""
-        return bool(self._cookies(headers))
+        return bool(self._cookies(headers, self.cookie_name))
 
-    def give(self, response: Response, cookie: str) -> None:
-        """Put a new browser's cookie into a response."""
-        response.headers.append("set-cookie", self._cookie(cookie))
+    def give(self, response: Response, cookie: str, mark: str) -> None:
+        """Put a new browser's cookie and mark into a response."""
+        response.headers.append("set-cookie", self._cookie(self.cookie_name, cookie, f"{self.root}/"))
+        response.headers.append("set-cookie", self._cookie(self._mark_name, mark, "/login"))
 
-    def _cookies(self, headers: Headers) -> list[str]:
-        found = []
+    @property
+    def _mark_name(self) -> str:
+        return f"{self.cookie_name}_in"
+
+    def _cookies(self, headers: Headers, wanted: str) -> list[str]:
+        found, left = [], _COOKIE_CHARACTERS
         for line in headers.getlist("cookie"):
-            for pair in line.split(";"):
+            for pair in line[:left].split(";"):
                 name, _, value = pair.partition("=")
-                if name.strip() == self.cookie_name:
+                if name.strip() == wanted:
                     found.append(value.strip())
-        return found[:8]
+            left = max(0, left - len(line))
+        return found
 
-    def _cookie(self, value: str, age: int | None = None) -> str:
+    def _cookie(self, name: str, value: str, path: str, age: int | None = None) -> str:
         end = "" if age is None else f"; Max-Age={age}"
-        return f"{self.cookie_name}={value}; HttpOnly; SameSite=Strict; Path=/{end}"
+        return f"{name}={value}; HttpOnly; SameSite=Strict; Path={path}{end}"
 
     # ----------------------------------------------------------------------------------------------------- failures
 
@@ -173,7 +203,7 @@ class Door:
             self._failures.popleft()
         if len(self._failures) == self._failures.maxlen:
             wait = max(1, math.ceil(60 - (now - self._failures[0])))
-            return Denied(
+            return WrongAgain(
                 429,
                 "slow-down",
                 f"Too many wrong codes or tokens. Try again in {wait} seconds.",
@@ -181,6 +211,23 @@ class Door:
             )
         self._failures.append(now)
         return Denied(401, "signed-out", why, headers=headers)
+
+    async def hold_back(self, refusal: WrongAgain) -> None:
+        """Let whoever guesses wait for the answer. So many at a time and no more, for a wait holds a connection; who
+        comes then pays with theirs, and guesses on by a new one."""
+        if self._held >= self._limits.login_waiting:
+            refusal.headers["connection"] = "close"
+            return
+        self._held += 1
+        try:
+            with anyio.move_on_after(self._limits.login_pause_seconds):
+                await self._closing.wait()
+        finally:
+            self._held -= 1
+
+    def close(self) -> None:
+        """The process ends: nobody waits any more."""
+        self._closing.set()
 
 
 def presents_token(headers: Headers) -> bool:

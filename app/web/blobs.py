@@ -3,7 +3,7 @@ page, the whole as a file.
 
 Everything is read on demand from the reply that the call keeps. Binary content is shown only after its first bytes
 were looked at, and under a policy of its own that lets it do nothing (S33). A page of a server may have a style, and
-nothing else: no script, no load, no form, no origin (frontend.md §8).
+nothing else: no script, no load, no form, no link that leads away, no origin (frontend.md §8).
 """
 
 from __future__ import annotations
@@ -172,7 +172,8 @@ async def frame(request: Request) -> Response:
 
 
 def _page_of_digest(result: Any, sha: str) -> bytes | None:
-    return next((page for page in media.pages(result) if hashlib.sha256(page).hexdigest() == sha), None)
+    """The page with this digest, made to reach for nobody."""
+    return next((media.still(page) for page in media.pages(result) if hashlib.sha256(page).hexdigest() == sha), None)
 
 
 def _of_digest(result: Any, sha: str) -> tuple[bytes, str] | None:

@@ -146,10 +146,10 @@ class _Shower:
                 search = self.where("search", root) if len(text) > _SEARCHABLE else ""
                 return Block("json", f"{label}, which is JSON", text[: self.text_limit], cut, tree, search=search)
         frame, markdown = "", ""
-        if media.is_html(mime):
-            sha = hashlib.sha256(text.encode(errors="replace")).hexdigest()
+        if (page := media.page_of(text, mime)) is not None:
+            sha = hashlib.sha256(page).hexdigest()
             frame = f"/s/{self.session_id}/frames/{sha}?{urlencode({'call': self.call_id})}"
-        elif len(text) <= show.MARKDOWN_CHARACTERS and show.MARKED.search(text):
+        elif not media.is_html(mime) and len(text) <= show.MARKDOWN_CHARACTERS and show.MARKED.search(text):
             markdown = self.where("markdown", root)
         return Block("text", label, text[: self.text_limit], cut, markdown=markdown, frame=frame)
 

@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.web.auth import Door, presents_token
+from app.web.auth import Door, WrongAgain, presents_token
 from app.web.problems import Denied, unknown
 
 if TYPE_CHECKING:
@@ -116,6 +116,8 @@ def put_on(headers: MutableHeaders) -> None:
 
 async def refuse(scope: Scope, receive: Receive, send: Send, fault: Exception) -> None:
     """Answer a request that goes no further."""
+    if isinstance(fault, WrongAgain):
+        await scope["app"].state.door.hold_back(fault)
     try:
         await scope["app"].state.loaded.wait()
         from app.web.answers import answer
@@ -216,7 +218,7 @@ class IdentityCheck:
             return
         await scope["app"].state.loaded.wait()
         headers = Headers(scope=scope)
-        visitor = self.door.recognise(headers)
+        visitor = self.door.recognise(headers, scope.get("root_path", ""))
         state["identity"], state["browser"] = visitor.identity, visitor.browser
         if route is None or access is None:
             raise unknown()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -40,6 +41,8 @@ ENDINGS: Final = {
     "audio/aac": "aac",
 }
 """What a page may show, and how such a file's name ends."""
+PAGE_BYTES: Final = 1024 * 1024
+"""The largest page of a server that a frame shows."""
 
 
 def decoded(data: Any) -> bytes | None:
@@ -133,7 +136,44 @@ def texts(result: Any, most: int = 5_000) -> Iterator[tuple[str, Any]]:
 
 
 def pages(result: Any, most: int = 5_000) -> Iterator[bytes]:
-    """The texts of a result that say they are HTML."""
+    """The texts of a result that are pages for a frame."""
     for held in _held(result, most):
-        if isinstance(held.get("text"), str) and is_html(held.get("mimeType")):
-            yield held["text"].encode(errors="replace")
+        if isinstance(held.get("text"), str) and (page := page_of(held["text"], held.get("mimeType"))) is not None:
+            yield page
+
+
+def page_of(text: str, mime: Any) -> bytes | None:
+    """A text that says it is HTML, as a page for a frame; None for any other, and for one that is too large for that:
+    all of a page is looked at at once before it is shown."""
+    page = text.encode(errors="replace") if is_html(mime) and len(text) <= PAGE_BYTES else None
+    return page if page is not None and len(page) <= PAGE_BYTES else None
+
+
+_SPACE = rb"[\t\n\f\r ]*+"
+_REACHING: Final = re.compile(
+    # an address, unless it is a place in the same page
+    rb"(?P<name>href(?=" + _SPACE + rb"=" + _SPACE + rb"(?![\"']?#)))"
+    # what sets an attribute without a script, unless it is plainly another than `href`
+    rb"|(?P<sets>attributename(?!" + _SPACE + rb"=" + _SPACE + rb"(?:\"(?!href\")[a-z-]++\"|'(?!href')[a-z-]++')))"
+    rb"|(?P<says>http-equiv)|(?P<frame></?iframe\b|<frame\b)",
+    re.IGNORECASE,
+)
+_TWINS: Final = {b"<iframe": b"<noframes", b"</iframe": b"</noframes", b"<frame": b"<basefont"}
+"""Elements that a parser reads like those, and that show and load nothing."""
+
+
+def still(page: bytes) -> bytes:
+    """A page of a server that reaches for nobody, neither by itself nor when somebody clicks in it (M02).
+
+    A content security policy does not stop `<link rel=preconnect>`, and a browser connects before it finds that a frame
+    may not go there. So nothing in the page is an address that leads away. No parser is asked, for it could see another
+    page than the browser does: a letter of the name is written as a reference, which is the same text wherever there
+    is text or a value, and no longer the name of an attribute where there is one.
+    """
+
+    def harmless(found: re.Match[bytes]) -> bytes:
+        if found["frame"] is not None:
+            return _TWINS[found[0].lower()]
+        return b"&#%d;" % found[0][0] + found[0][1:]
+
+    return _REACHING.sub(harmless, page)

@@ -19,6 +19,7 @@ from app.web import ask_views, sequence, stage_views, task_views, views
 from app.web.prompts import is_get_of, name_of
 from app.web.render import esc, log_row
 from app.web.resources import is_read_of, reads, watch_view
+from app.web.root import at
 from app.web.server_log_views import Wanted, logging_view
 from app.web.subscription_views import subscriptions_view
 
@@ -436,5 +437,5 @@ def _announce(text: str) -> str:
 def _refetch(url: str, target: str, include: str = "") -> str:
     """Ask the tab to fetch a part itself, by an element that loads as soon as it is inserted."""
     more = f' hx-include="{include}"' if include else ""
-    getter = f'<span hx-get="{url}" hx-trigger="load" hx-target="{target}" hx-swap="outerMorph"{more}></span>'
+    getter = f'<span hx-get="{at(url)}" hx-trigger="load" hx-target="{target}" hx-swap="outerMorph"{more}></span>'
     return partial("#fetches", getter, "innerHTML")

@@ -16,17 +16,17 @@ from app.web.auth import own_path
 
 
 async def login(request: Request) -> Response:
-    """The launch code becomes a cookie, and leaves the address (S11)."""
-    door = request.app.state.door
-    goal = own_path(request.query_params.get("next", "/"))
+    """The launch code becomes a cookie, and leaves the address (S11), which leads below the root of browsers (H01)."""
+    door, code = request.app.state.door, request.query_params.get("code", "")
+    goal = door.root + own_path(request.query_params.get("next", "/"))
     if request.method == "HEAD":
         return Response()  # somebody looks before they go: that must not use up the code
-    if door.by_cookie(request.headers) is not None:
+    if door.came_in_by(code, request.headers):
         return _onward(request, goal)  # the address once more, or fetched ahead of the click: they are in already
     await request.app.state.loaded.wait()
-    cookie = door.login(request.query_params.get("code", ""))
+    cookie, mark = door.login(code)
     response = _onward(request, goal)
-    door.give(response, cookie)
+    door.give(response, cookie, mark)
     return response
 
 

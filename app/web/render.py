@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from markupsafe import Markup
 
 from app.core.model import Finding, Message, moment
+from app.web.root import at
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -262,7 +263,7 @@ def tree(
     if writer.cut and not source:
         cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>'
     inside = "".join(writer.out)
-    asks = f' data-tree="{esc(source)}"' if source else ""
+    asks = f' data-tree="{esc(at(source))}"' if source else ""
     return Markup(
         f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>{cut}'
     )
@@ -283,7 +284,7 @@ def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
         writer.write(pointer or "(the whole)", value, 1, pointer, pointer[1:])
     inside = "".join(writer.out)
     return Markup(
-        f'<div class="json" role="group" aria-label="Found" tabindex="0" data-tree="{esc(source)}" hx-ignore>'
+        f'<div class="json" role="group" aria-label="Found" tabindex="0" data-tree="{esc(at(source))}" hx-ignore>'
         f"{inside}</div>"
     )
 
@@ -514,7 +515,7 @@ def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
     return (
         f'<li id="m{message.seq}" data-d="{message.direction}" data-k="{message.kind}"{" data-f" if findings else ""}'
         f"{' data-quiet' if message.quiet else ''}{_poll(message, findings)}>"
-        f'<a class="m{bad}" href="{base}/log/{message.seq}"><span class="q">{message.seq}</span>'
+        f'<a class="m{bad}" href="{at(base)}/log/{message.seq}"><span class="q">{message.seq}</span>'
         f"<time>{clock(message.at)}</time>"
         f'<span class="lane {glyph} {side}" role="img" aria-label="{word}"></span>'
         f'<span class="meth{" re" if reply else ""}">{esc(method[:200])}</span>'

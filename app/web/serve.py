@@ -102,7 +102,8 @@ def _why(fault: OSError, host: str, port: int) -> str:
 
 class _Protocol(H11Protocol):
     """uvicorn's, which knows how long it has been waiting for its peer; and with our headers on the one answer that
-    never reaches the application: to what is not HTTP."""
+    never reaches the application: to what is not HTTP. A request that wants to become something else, such as a
+    WebSocket, is answered as the request it is."""
 
     def __init__(self, config: uvicorn.Config, server_state: Any, app_state: dict[str, Any], limits: Limits) -> None:
         super().__init__(config, server_state, app_state)
@@ -152,6 +153,9 @@ class _Protocol(H11Protocol):
         if self.conn.their_state is h11.SEND_BODY:
             return waited > limits.body_seconds + self._got / limits.body_bytes_per_second
         return False
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing: uvicorn would write two lines for every one of them, and anybody can send them (M13)."""
 
     def send_400_response(self, msg: str) -> None:
         headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close"), *SECURITY_HEADERS.items()]

@@ -14,6 +14,10 @@ from typing import Any, ClassVar, Literal
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
+from jinja2.filters import do_xmlattr
+from jinja2.nodes import EvalContext
+from jinja2.utils import pass_eval_context
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -34,10 +38,37 @@ from app.web import render as show
 from app.web.ask_views import InboxView
 from app.web.problems import wants_json
 from app.web.render import Html
+from app.web.root import at, root
 
 RAIL_TOOLS = 200
 
 # ------------------------------------------------------------------------------------------------------- templates
+
+_ADDRESSES = frozenset(
+    {"href", "src", "action", "formaction", "hx-get", "hx-post", "hx-sse:connect"}
+    | {"data-base", "data-complete", "data-copy", "data-form", "data-root", "data-src"}
+)
+"""Attributes that hold an address."""
+_ADDRESS = re.compile(rf'(\s(?:{"|".join(sorted(_ADDRESSES))})=")(?:(?=/)|{{{{(.+?)}}}})')
+
+
+class Rooted(Extension):
+    """Every address in a template gets the root of whoever asked in front of it, when it is one of ours.
+
+    Here and not by each template, so that none can forget it: `href="/about"` and `href="{{ one.href }}"` are written
+    as if Parley began at `/`.
+    """
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return _ADDRESS.sub(
+            lambda found: f"{found[1]}{{{{ ({found[2]})|at }}}}" if found[2] else f"{found[1]}{{{{ root() }}}}", source
+        )
+
+
+@pass_eval_context
+def _attributes(context: EvalContext, values: dict[str, Any]) -> str:
+    """`xmlattr`, with the root before addresses."""
+    return do_xmlattr(context, {name: at(one) if name in _ADDRESSES else one for name, one in values.items()})
 
 
 jinja = Environment(
@@ -47,6 +78,7 @@ jinja = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     auto_reload=False,
+    extensions=[Rooted],
     finalize=lambda value: show.visible(value) if type(value) is str else value,
 )
 jinja.filters.update(
@@ -69,8 +101,8 @@ class Exact(str):
     __slots__ = ()
 
 
-jinja.filters["exact"] = Exact
-jinja.globals.update(asset=show.asset, icons=show.ICONS, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
+jinja.filters.update(exact=Exact, at=at, xmlattr=_attributes)
+jinja.globals.update(asset=show.asset, icons=show.ICONS, root=root, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
 # The connect form judges names as they are typed, by the same table.
 jinja.globals.update(NAME_WORDS=secrecy.HUMPS, SECRET_NAMES=secrecy.PATTERNS)
 

@@ -676,14 +676,16 @@ class SignedOut(Context):
     message: str = "Open the address that the terminal printed."
     fields: dict[str, list[str]] = field(default_factory=dict)
     advice: str = ""
+    outside: bool = False
+    """Whether the address lacks the path below which browsers live."""
 
     def as_json(self) -> dict[str, Any]:
         return {"error": {"kind": "signed-out", "message": self.message, "fields": {}}}
 
 
-def signed_out(reason: str = "") -> SignedOut:
+def signed_out(reason: str = "", *, outside: bool = False) -> SignedOut:
     """The 401 page; `reason` says why a given code was not taken."""
-    return SignedOut(reason=reason, message=reason or "Open the address that the terminal printed.")
+    return SignedOut(reason=reason, message=reason or "Open the address that the terminal printed.", outside=outside)
 
 
 _PROBLEMS = {

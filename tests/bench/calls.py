@@ -42,7 +42,7 @@ Echo = Callable[[int], Awaitable[str]]
 def measure(say: Say) -> Part:
     part = Part("calls (echo on the demo server)")
     with running() as parley, demo_over_http() as url:
-        anyio.run(_both, part, parley.origin, url, say)
+        anyio.run(_both, part, parley.server, url, say)
     part.notes.append(
         f"{CALLS} calls each, in turns; JSON is two requests a call (POST, then GET ?wait=), the cost of our "
         "own client included; CPU of ours is that of the calling process, the server's not included"

@@ -31,11 +31,11 @@ def measure(say: Say) -> Part:
     say("appending to a log")
     _rows(part, "one append to the log", "messages", MESSAGES, _appends(), us)
     with running() as parley:
-        anyio.run(_messages, part, parley.origin, say)
+        anyio.run(_messages, part, parley.server, say)
     with ExitStack() as stack:
         url = stack.enter_context(demo_over_http())
         parleys = [stack.enter_context(_roomy()) for _ in SCALES]
-        anyio.run(_sessions, part, [each.origin for each in parleys], url, say)
+        anyio.run(_sessions, part, [each.server for each in parleys], url, say)
     part.notes.append(
         f"p50 of {ROUNDS} each, in turns, by JSON and HTML over loopback, the append in CPU time; the ratio is to 1×"
     )

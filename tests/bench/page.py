@@ -56,7 +56,7 @@ def measure(say: Say) -> Part:
     part = Part("page (a real tab on the log)")
     with running() as parley, sync_playwright() as playwright:
         headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json"}
-        api = playwright.request.new_context(base_url=parley.origin, extra_http_headers=headers)
+        api = playwright.request.new_context(base_url=parley.server, extra_http_headers=headers)
         browser = launch(playwright)
         page = browser.new_context().new_page()
         parley.login(page)

@@ -48,7 +48,7 @@ def measure(say: Say) -> Part:
     part = Part("results (a real tab on a tool)")
     with running() as parley, sync_playwright() as playwright:
         headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json"}
-        api = playwright.request.new_context(base_url=parley.origin, extra_http_headers=headers)
+        api = playwright.request.new_context(base_url=parley.server, extra_http_headers=headers)
         browser = launch(playwright)
         page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
         parley.login(page)

@@ -15,7 +15,7 @@ from playwright.sync_api import CDPSession, Page, sync_playwright
 
 from tests.bench.processes import PACE_TARGET, WAIT, busy, proportional, resident
 from tests.bench.table import Part, Say, kib, mb, ms, p50
-from tests.browser.parley import ROOT, TOKEN, launch, running
+from tests.browser.parley import ROOT, TOKEN, Parley, launch, running
 
 STARTS = 7
 MOST_SECONDS = 0.5
@@ -35,7 +35,7 @@ def measure(say: Say) -> Part:
         browser = launch(playwright)
         page = browser.new_context().new_page()
         parley.login(page)
-        _home(part, page, parley.origin)
+        _home(part, page, parley)
         browser.close()
     return part
 
@@ -157,14 +157,14 @@ class Traffic:
         self._cdp.detach()
 
 
-def _home(part: Part, page: Page, origin: str) -> None:
-    home = _loaded(page, f"{origin}/", origin)
+def _home(part: Part, page: Page, parley: Parley) -> None:
+    home = _loaded(page, f"{parley.origin}/", parley.server)
     part.judge("home page, transferred", kib(home.bytes), f"< {MOST_PAGE // 1000} kB", home.bytes < MOST_PAGE)
     part.add("home page, requests", str(home.requests))
     body = {"target": PACE_TARGET}
     headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json"}
-    opened = page.request.post(f"{origin}/s", data=body, headers=headers).json()
-    session = _loaded(page, origin + opened["url"], origin)
+    opened = page.request.post(f"{parley.server}/s", data=body, headers=headers).json()
+    session = _loaded(page, parley.origin + opened["url"], parley.server)
     part.add("page of a session, transferred", kib(session.bytes))
     elsewhere = home.elsewhere + session.elsewhere
     part.judge("requests to other hosts", str(elsewhere), "0", elsewhere == 0)

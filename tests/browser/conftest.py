@@ -125,7 +125,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 def page(context: BrowserContext, parley: Parley) -> Page:
     """The first page, signed in."""
     opened = context.new_page()
-    opened.goto(parley.origin)
+    opened.goto(f"{parley.origin}/")
     return opened
 
 

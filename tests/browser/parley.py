@@ -1,5 +1,6 @@
 """One real Parley process for the browser tests, the screenshots and whoever else needs a page to look at."""
 
+import http.client
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, Playwright
 
@@ -32,14 +34,18 @@ _FLAGS = [
 class Parley:
     """A running Parley: its address, and each launch code that it prints."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: "subprocess.Popen[str]", *, enter: bool = True) -> None:
         self.process = process
         self.output: list[str] = []
         self._used: set[str] = set()
         self._printed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        self.origin = re.match(r"http://[^/]+", self.login_url())[0]  # type: ignore[index]
+        self.server = re.match(r"http://[^/]+", self.login_url())[0]  # type: ignore[index]
+        """Its address, for scripts."""
+        self.origin = self._entered() if enter else self.server
+        """Where browsers live, below a path of their own: what stands before the path of every page. Learned by a
+        launch code, which is used up by that."""
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -47,6 +53,18 @@ class Parley:
             with self._printed:
                 self.output.append(line)
                 self._printed.notify_all()
+
+    def _entered(self) -> str:
+        """Where a launch code leads."""
+        address = urlsplit(self.code())
+        connection = http.client.HTTPConnection(address.netloc, timeout=60)
+        try:
+            connection.request("GET", f"{address.path}?{address.query.partition('&')[0]}")
+            answer = connection.getresponse()
+            assert answer.status == 303, answer.read()
+            return self.server + (answer.getheader("location") or "").rstrip("/")
+        finally:
+            connection.close()
 
     def login_url(self, seconds: float = 15) -> str:
         """The newest address with a code that was not used yet."""
@@ -75,7 +93,7 @@ class Parley:
         """One request of a script, with the bearer token; the parsed answer."""
         data = json.dumps(body).encode() if verb == "POST" else None
         headers = {"authorization": f"Bearer {TOKEN}", "accept": "application/json", "content-type": "application/json"}
-        request = urllib.request.Request(self.origin + path, data=data, method=verb, headers=headers)
+        request = urllib.request.Request(self.server + path, data=data, method=verb, headers=headers)
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read())
 

@@ -48,7 +48,7 @@ def test_hostile_text_is_inert_on_every_page(page: Page, hostile: str, parley: P
         assert answer is not None
         assert answer.status == 200, key
         harmless(page)
-    page.goto(parley.origin)
+    page.goto(f"{parley.origin}/")
     harmless(page)
 
 

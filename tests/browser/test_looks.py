@@ -109,7 +109,7 @@ def addresses(page: Page, demo: Callable[[], str], parley: Parley) -> list[str]:
     calls = [f"/calls/{cid}" for cid in (wrong, shown, text)]
     own = [base + one for one in (*PATHS, *calls, f"/log/{log[1]['seq']}")]
     own += [f"{base}/asks/{ask['id']}" for ask in asks[:1]]
-    return [parley.origin, f"{parley.origin}/about", *(parley.origin + one for one in rail), *own]
+    return [f"{parley.origin}/", f"{parley.origin}/about", *(parley.server + one for one in rail), *own]
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_every_page_is_accessible_at_every_width_light_and_dark(
     page.keyboard.press("Control+k")
     expect(page.locator("#palette-list [role=option]").first).to_be_visible()
     look("the palette", around=True)
-    page.goto(parley.origin)
+    page.goto(f"{parley.origin}/")
     page.fill("#command_line", "sudo rm -rf /tmp/x")
     page.get_by_role("button", name="Connect", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_be_visible()
@@ -192,17 +192,17 @@ def test_the_whole_journey_by_keyboard_alone(page: Page):
 
 
 def test_the_first_page_is_small(page: Page, parley: Parley):
-    page.goto(parley.origin)
+    page.goto(f"{parley.origin}/")
     page.wait_for_load_state("load")
     sizes = page.evaluate(SIZES)
     assert sum(sizes.values()) < 100_000, sizes
-    assert all(address.startswith(parley.origin) for address in sizes)
+    assert all(address.startswith(parley.server) for address in sizes)
 
 
 def test_the_page_of_a_stranger_says_what_to_do(chromium_browser: Browser, parley: Parley):
     stranger = chromium_browser.new_context()
     page = stranger.new_page()
-    answer = page.goto(parley.origin)
+    answer = page.goto(parley.server)
     assert answer is not None
     assert answer.status == 401
     expect(page.get_by_role("heading", level=1)).to_have_text("You are not signed in.")

@@ -122,7 +122,7 @@ def test_a_tab_says_that_parley_stopped_and_that_it_is_back(chromium_browser: Br
         expect(page.locator("#where .lamp")).to_have_attribute("data-s", "ready")
         page.goto(f"{page.url}/tools")
         expect(page.locator("#pill")).to_have_attribute("data-state", "live")
-        port = first.origin.rpartition(":")[2]
+        port = first.server.rpartition(":")[2]
     strip = page.locator(".ended")
     expect(strip).to_contain_text("Parley has stopped.")
     expect(page.locator("#notice")).to_be_hidden()  # it would lead to a connection that is no more

@@ -128,12 +128,17 @@ PYTHON = {
     "app/web/guard.py:_AUTHORITY": Row(BROWSER),
     "app/web/mcpjson.py:_NAMED": Row(PERSON, worst=('"\\"', '\\"', '" '), anchored=True),
     "app/web/mcpjson.py:_PLACEHOLDER": Row(PERSON, worst=("${", "${a")),
+    "app/web/media.py:_REACHING": Row(
+        SERVER, most=1024 * 1024, worst=("href ", "href=", 'attributename="a', "</iframe")
+    ),
     "app/web/render.py:MARKED": Row(SERVER, worst=("\n \t", " \n", "\n1", "\n\n")),
     "app/web/render.py:_CODE": Row(SERVER),
     "app/web/render.py:_INVISIBLE": Row(SERVER),
     "app/web/render.py:_MAIL": Row(SERVER, worst=("mailto:", "mailto:a\n")),
     "app/web/render.py:_WEB": Row(SERVER, worst=("http://", "https://a\n")),
+    "app/web/root.py:_KEY": Row("a file of our own", most=200),
     "app/web/serve.py:_CONTROL": Row("lines of our own log"),
+    "app/web/shell.py:_ADDRESS": Row("our own templates, when they are compiled", most=20_000),
     "app/web/shell.py:_INDEX": Row(SERVER),
     "app/web/shell.py:_speakable()": Row(SERVER),
     "app/web/snippets.py:_formatted()": Row(PERSON, worst=("\0A", "\0")),

@@ -4,6 +4,7 @@ An HTTP library would correct half of the attacks before they leave.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,9 @@ HOST = f"127.0.0.1:{PORT}"
 ORIGIN = f"http://{HOST}"
 COOKIE = f"parley_{PORT}"
 TOKEN = "the-token-of-the-web-tests"
+_ADDRESS = re.compile(r'\s(?:href|src|action|formaction|hx-get|hx-post|hx-sse:connect|data-root|data-src)="(/[^"]*)"')
+_OURS = re.compile(r'="(/(?:s|targets|about)(?:/[^"]*)?)"')
+_LEADING = {"location", "hx-redirect"}
 
 
 @dataclass
@@ -49,10 +53,15 @@ class Answer:
 
 @dataclass
 class Visitor:
-    """Somebody who sends requests, with the headers that their kind of client sends."""
+    """Somebody who sends requests, with the headers that their kind of client sends.
+
+    A browser lives below a `root`. It is left out of the paths that a test writes and of the answers that it reads;
+    that every address in an answer has it, and that no JSON does, is seen to here (H01).
+    """
 
     app: Starlette
     headers: dict[str, str] = field(default_factory=dict)
+    root: str = ""
 
     async def send(
         self,
@@ -71,7 +80,7 @@ class Visitor:
             sent = [(name, value) for name, value in both.items() if value is not None]
         if host is not None:
             sent.insert(0, ("host", host))
-        parts = urlsplit(path)
+        parts = urlsplit(self.root + path)
         scope = {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -112,7 +121,7 @@ class Visitor:
 
         with anyio.fail_after(60):
             await self.app(scope, receive, take)
-        return answer
+        return _from(answer, self.root) if self.root else answer
 
     async def get(self, path: str, **headers: str | None) -> Answer:
         return await self.send("GET", path, _named(headers))
@@ -135,16 +144,33 @@ class Visitor:
         return await self.send("POST", path, {**kind, **_named(headers)}, urlencode(fields, doseq=True).encode())
 
 
+def _from(answer: Answer, root: str) -> Answer:
+    """An answer as it is seen from the root of browsers."""
+    kind = answer.header("content-type") or ""
+    is_json, framed = kind.startswith("application/json"), "sandbox" in (answer.header("content-security-policy") or "")
+    if is_json or framed:
+        assert root.encode() not in answer.body, "the path of browsers stands in what is not for them alone"
+    elif kind.startswith("text/html") and answer.header("content-encoding") is None:
+        for found in (*_ADDRESS.findall(answer.text), *_OURS.findall(answer.text)):
+            assert found.startswith((root + "/", "/static/")), f"an address without the root: {found}"
+        answer.body = answer.body.replace(root.encode(), b"")
+    for at, (name, value) in enumerate(answer.headers):
+        if name in _LEADING:
+            assert value.startswith(root + "/") is not is_json, (name, value)
+            answer.headers[at] = name, value.removeprefix(root)
+    return answer
+
+
 def _named(headers: dict[str, str | None]) -> dict[str, str | None]:
     return {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 def browser(app: Starlette, cookie: str) -> Visitor:
-    """A browser on a page of ours, with this cookie."""
+    """A browser on a page of ours, below the path where browsers live, with this cookie."""
     headers = {
         "accept": "text/html,application/xhtml+xml,*/*;q=0.8",
         "cookie": f"{COOKIE}={cookie}",
         "sec-fetch-site": "same-origin",
         "origin": ORIGIN,
     }
-    return Visitor(app, headers)
+    return Visitor(app, headers, app.state.door.root)

@@ -520,6 +520,34 @@ async def test_only_an_address_that_may_be_opened_becomes_a_link(
         assert fetched not in card
 
 
+@pytest.mark.requirement("H01", "R4-43")
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [
+        ("http://127.0.0.1:6280/login", True),
+        ("http://localhost:8080/", True),
+        ("http://app.localhost/", True),
+        ("https://[::1]:8443/", True),
+        ("http://127.1/", True),
+        ("http://2130706433/", True),
+        ("http://0.0.0.0:8080/", True),
+        ("https://example.test/127.0.0.1", False),
+        ("https://127.0.0.1.example.test/", False),
+    ],
+)
+async def test_h01_a_link_to_the_own_machine_carries_a_warning(
+    victim: Session, client: Visitor, raw: Raw, url: str, warned: bool
+):
+    """In the card of an ask, and in the card of a call that failed with -32042; and neither claims too much."""
+    [address] = await asked(victim, raw(), request("q", "elicitation/create", {**LINK, "url": url}))
+    call = await call_tool(victim, "say", {"lines": [refused_with({**LINK, "url": url})]})
+    for path in (address, f"/s/{victim.id}/calls/{call.id}"):
+        main = (await client.get(path)).text.partition('<main id="main"')[2].partition("</main>")[0]
+        assert f'href="{url}"' in main
+        assert ("This opens something on your own machine." in main) is warned
+        assert "stays there" not in main, "what is typed there goes to whoever runs that page"
+
+
 @pytest.mark.requirement("R4-46")
 async def test_a_link_that_is_complete_says_so_in_json(victim: Session, script: Visitor, raw: Raw):
     [address] = await asked(victim, raw(), request("q", "elicitation/create", LINK))

@@ -313,6 +313,7 @@ async def test_a_page_of_a_server_is_served_for_a_sandboxed_frame_only(
             "frame-ancestors": "'self'",
         }
         assert answer.header("x-content-type-options") == "nosniff"
+        assert answer.header("referrer-policy") == "no-referrer"
     for text in (f"plain {html}", f"bare {html}"):
         assert (await client.get(f"/s/{victim.id}/frames/{sha(text.encode())}")).status == 404
     assert (await client.get(f"/s/{victim.id}/frames/x")).status == 404

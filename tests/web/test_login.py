@@ -23,9 +23,8 @@ class Time:
 
 
 def cookie_of(answer: object) -> str:
-    value = answer.header("set-cookie")  # type: ignore[attr-defined]
-    assert value is not None
-    return value
+    (value,) = (one for one in answer.all("set-cookie") if one.startswith(f"{COOKIE}="))  # type: ignore[attr-defined]
+    return str(value)
 
 
 # ------------------------------------------------------------------------------------------------------ launch codes
@@ -35,18 +34,18 @@ def cookie_of(answer: object) -> str:
 async def test_a_launch_code_becomes_a_cookie_and_leaves_the_address(
     app: Starlette, stranger: Visitor, codes: list[str]
 ):
-    code = app.state.door.code
+    code, root = app.state.door.code, app.state.door.root
     answer = await stranger.get(f"/login?code={code}")
     assert answer.status == 303
-    assert answer.header("location") == "/"
+    assert answer.header("location") == f"{root}/"
     assert answer.header("referrer-policy") == "no-referrer"
     name, _, rest = cookie_of(answer).partition("=")
     value, *attributes = rest.split("; ")
     assert name == COOKIE == f"parley_{PORT}"
-    assert set(attributes) == {"HttpOnly", "SameSite=Strict", "Path=/"}
+    assert set(attributes) == {"HttpOnly", "SameSite=Strict", f"Path={root}/"}
     assert len(value) >= 40
     assert code not in value
-    assert (await stranger.get("/", cookie=f"{COOKIE}={value}")).status == 200
+    assert (await stranger.get(f"{root}/", cookie=f"{COOKIE}={value}")).status == 200
 
 
 @pytest.mark.requirement("S11")
@@ -68,12 +67,28 @@ async def test_looking_at_the_address_does_not_use_up_the_code(app: Starlette, s
     assert (answer.status, answer.header("set-cookie"), codes) == (200, None, [])
 
 
-async def test_whoever_is_in_already_is_led_on(app: Starlette, client: Visitor, codes: list[str]):
-    for code in ("an-old-one", app.state.door.code):
-        answer = await client.get(f"/login?code={code}&next=/about")
-        assert (answer.status, answer.header("location")) == (303, "/about")
-        assert answer.header("set-cookie") is None
-    assert codes == []
+async def test_the_browser_that_used_a_code_is_led_on_by_it_and_nobody_else_is(
+    app: Starlette, stranger: Visitor, codes: list[str]
+):
+    """The address once more. The cookie is not sent to /login, so a mark is, which opens nothing by itself."""
+    code, root = app.state.door.code, app.state.door.root
+    (mark,) = (one for one in (await stranger.get(f"/login?code={code}")).all("set-cookie") if "_in=" in one)
+    assert mark.endswith("; HttpOnly; SameSite=Strict; Path=/login")
+    mark = mark.partition(";")[0]
+    again = await stranger.get(f"/login?code={code}&next=/about", cookie=mark)
+    assert (again.status, again.header("location"), again.all("set-cookie")) == (303, f"{root}/about", [])
+    assert len(codes) == 1, "that used up no code"
+    for path, cookie in (
+        (f"/login?code={code}", None),
+        (f"/login?code={code}", f"{COOKIE}_in=guessed"),
+        ("/login?code=another", mark),
+        ("/login", mark),
+        (f"{root}/", mark),
+        (f"{root}/", mark.replace("_in=", "=")),
+    ):
+        answer = await stranger.get(path, cookie=cookie)
+        assert answer.status == 401
+        assert answer.header("location") is None
 
 
 async def test_a_click_on_another_site_is_led_on_by_a_page_of_ours(app: Starlette, stranger: Visitor):
@@ -84,7 +99,7 @@ async def test_a_click_on_another_site_is_led_on_by_a_page_of_ours(app: Starlett
         sec_fetch_mode="navigate",
         sec_fetch_dest="document",
     )
-    assert (answer.status, answer.header("refresh")) == (200, "0; url=/about")
+    assert (answer.status, answer.header("refresh")) == (200, f"0; url={app.state.door.root}/about")
     assert COOKIE in cookie_of(answer)
 
 
@@ -136,6 +151,54 @@ async def test_ten_wrong_ones_a_minute_and_the_right_one_still_enters(
     assert (await stranger.get(f"/login?code={app.state.door.code}")).status == 303
 
 
+@pytest.mark.requirement("M09", "S11")
+@pytest.mark.parametrize("how", ["code", "token"])
+async def test_m09_wrong_ones_beyond_the_limit_wait_and_right_ones_do_not(
+    how: str, app: Starlette, stranger: Visitor, script: Visitor, client: Visitor
+):
+    """Thirty guessers side by side: each answer comes after its pause, and meanwhile everybody else gets in at once."""
+    door, pause = app.state.door, app.state.settings.limits.login_pause_seconds
+    path, headers = ("/login?code=wrong", {}) if how == "code" else ("/", {"authorization": "Bearer wrong-wrong-wrong"})
+    for _ in range(10):
+        assert (await stranger.send("GET", path, headers)).status == 401
+    took: list[float] = []
+
+    async def guess() -> None:
+        began = anyio.current_time()
+        assert (await stranger.send("GET", path, headers)).status == 429
+        took.append(anyio.current_time() - began)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(30):
+            group.start_soon(guess)
+        while door._held < 30:
+            await anyio.lowlevel.checkpoint()
+        assert (await script.get("/")).status == 200
+        assert (await client.get("/")).status == 200
+        assert (await stranger.get(f"/login?code={door.code}")).status == 303
+        assert door._held == 30, "nobody who is right waited for those who are wrong"
+        assert took == []
+    assert min(took) >= pause * 0.9
+    assert door._held == 0
+
+
+@pytest.mark.requirement("M09")
+async def test_m09_waiting_is_no_way_to_take_all_connections(app: Starlette, stranger: Visitor):
+    door, most = app.state.door, app.state.settings.limits.login_waiting
+    for _ in range(10):
+        await stranger.get("/login?code=wrong")
+    async with anyio.create_task_group() as group:
+        for _ in range(most):
+            group.start_soon(stranger.get, "/login?code=wrong")
+        while door._held < most:
+            await anyio.lowlevel.checkpoint()
+        answer = await stranger.get("/login?code=wrong")
+        assert (answer.status, answer.header("connection"), door._held) == (429, "close", most)
+        assert (await stranger.get(f"/login?code={door.code}")).status == 303
+        door.close()  # the process ends: nobody waits any more
+    assert door._held == 0
+
+
 @pytest.mark.requirement("S11")
 async def test_after_a_minute_wrong_ones_are_only_wrong_again():
     time = Time()
@@ -160,10 +223,12 @@ async def test_no_secret_reaches_the_log(
     code = app.state.door.code
     await stranger.get("/login?code=wrong-code-of-a-stranger")
     cookie = cookie_of(await stranger.get(f"/login?code={code}")).split("=")[1].split(";")[0]
-    await stranger.get("/", cookie=f"{COOKIE}={cookie}")
+    await stranger.get(f"{app.state.door.root}/", cookie=f"{COOKIE}={cookie}")
+    await stranger.get(f"{app.state.door.root}/s/nothing", cookie=f"{COOKIE}={cookie}")
     await script.post("/s", {"target": {"transport": "nonsense"}})
     await stranger.get("/", authorization="Bearer wrong-token-of-a-stranger")
-    for secret in (code, app.state.door.code, cookie, TOKEN, "wrong-code-of", "wrong-token-of"):
+    key = app.state.door.root[2:]
+    for secret in (code, app.state.door.code, cookie, key, TOKEN, "wrong-code-of", "wrong-token-of"):
         assert secret not in caplog.text
 
 
@@ -195,7 +260,7 @@ async def test_two_authorization_headers_are_none(stranger: Visitor):
 async def test_a_cookie_we_do_not_know_is_cleared(value: str, client: Visitor, app: Starlette):
     answer = await client.get("/", cookie=f"{COOKIE}={value}")
     assert answer.status == 401
-    assert cookie_of(answer) == f"{COOKIE}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0"
+    assert cookie_of(answer) == f"{COOKIE}=; HttpOnly; SameSite=Strict; Path={client.root}/; Max-Age=0"
 
 
 @pytest.mark.requirement("S13")
@@ -211,9 +276,20 @@ async def test_a_stranger_without_a_cookie_gets_none_cleared(stranger: Visitor):
 
 
 async def test_a_cookie_that_another_program_put_before_ours_does_not_lock_us_out(client: Visitor):
-    """Cookies ignore ports: any server on this machine can set one of the same name for a longer path."""
+    """Cookies ignore ports: any server on this machine can set one of the same name."""
     ours = client.headers["cookie"]
     assert (await client.get("/", cookie=f"{COOKIE}=junk; other=1; {ours}")).status == 200
+
+
+@pytest.mark.requirement("M03")
+@pytest.mark.parametrize("many", [8, 180, 1_000])
+async def test_m03_however_many_cookies_are_tossed_before_ours_it_counts(many: int, client: Visitor):
+    """A browser sends the cookies of the longest path first, and keeps about 180 of one host."""
+    tossed = "; ".join(f"{COOKIE}={'x' * 43}{index}"[:60] for index in range(many))
+    assert (await client.get("/", cookie=f"{tossed}; {client.headers['cookie']}")).status == 200
+    lines = [("cookie", f"{COOKIE}=junk")] * many
+    split = Visitor(client.app, {key: value for key, value in client.headers.items() if key != "cookie"}, client.root)
+    assert (await split.send("GET", "/", [*lines, ("cookie", client.headers["cookie"])])).status == 200
 
 
 async def test_each_browser_has_an_id_of_its_own_that_is_not_its_cookie(app: Starlette):
@@ -262,7 +338,7 @@ async def test_a_script_and_a_browser_are_the_same_person(script: Visitor, clien
 async def test_after_the_login_nobody_is_sent_elsewhere(goal: str, app: Starlette, stranger: Visitor):
     assert own_path(goal) == "/"
     answer = await stranger.get(f"/login?code={app.state.door.code}&next={quote(goal, safe='')}")
-    assert (answer.status, answer.header("location")) == (303, "/")
+    assert (answer.status, answer.header("location")) == (303, f"{app.state.door.root}/")
 
 
 @pytest.mark.requirement("S18")
