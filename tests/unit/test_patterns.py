@@ -84,8 +84,14 @@ PYTHON = {
     "app/core/forms/words.py:item_name()": Row(
         "labels in schemas of a server", worst=("ies", "sses"), patterns=lambda: [each[0] for each in words._SINGULARS]
     ),
-    "app/core/jsontext.py:_HUGE_EXPONENT": Row(SERVER),
-    "app/core/jsontext.py:_HUGE_INTEGER": Row(SERVER),
+    "app/core/heads.py:_REST_OF_TEXT": Row(SERVER, most=256 * 1024, worst=('\\"',), anchored=True),
+    "app/core/heads.py:_TOKEN": Row(SERVER, most=256 * 1024, worst=('"\\"',)),
+    "app/core/heads.py:_WHOLE": Row(SERVER, most=200),
+    "app/core/jsonscan.py:_SCALAR": Row(SERVER, anchored=True),
+    "app/core/jsonscan.py:_SPACE": Row(SERVER, anchored=True),
+    "app/core/jsonscan.py:_TOKEN": Row(SERVER, most=64 * 1024 + 1, worst=('"\\"', '"\\\\', "[")),
+    "app/core/jsonscan.py:_TO_QUOTE": Row(SERVER, most=64 * 1024 + 1, worst=('\\"', "\\\\"), anchored=True),
+    "app/core/jsontext.py:_HUGE_EXPONENT": Row(SERVER, most=256 * 1024),
     "app/core/jsontext.py:_LONE": Row(SERVER),
     "app/core/jsontext.py:_SURROGATE": Row(SERVER),
     "app/core/model.py:HttpTarget.url": Row(PERSON, most=4096),
@@ -115,7 +121,6 @@ PYTHON = {
     "app/web/blobs.py:_RANGE": Row(BROWSER),
     "app/web/blobs.py:_SHA": Row(BROWSER),
     "app/web/call_views.py:ROOT_TEXT": Row(SERVER),
-    "app/web/call_views.py:_IS_ERROR": Row(SERVER, worst=('"isError" : tru', '"isError"   ')),
     "app/web/call_views.py:_pointers()": Row("findings, which quote a server", worst=("`/a ", "`/")),
     "app/web/connect_views.py:_WARNINGS": Row(
         PERSON,
