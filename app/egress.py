@@ -11,14 +11,16 @@ no MCP, no session and no page.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import socket
 import ssl
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import anyio
@@ -37,6 +39,12 @@ _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1:
 
 _IDLE_SECONDS = 3.0
 """Node and uvicorn close an idle connection after 5 s. We are first: a POST that meets the closing is lost."""
+
+_READ_AT_LEAST, _READ_AT_MOST = 1024, 64 * 1024
+_READ_FIRST = 4 * 1024
+_SLOW_SECONDS = 0.004
+"""How long the bytes of one read may keep everybody else waiting, before less is read at once."""
+_REST_AT_MOST = 0.05
 
 Kind = Literal["refused-by-policy", "dns", "refused", "unreachable", "tls", "timeout", "cut", "protocol", "bad-url"]
 
@@ -143,12 +151,61 @@ class _GuardedBackend(httpcore2.AnyIOBackend):
         last: Exception = EgressError("dns", f"the name {host} has no address")
         for address in addresses:
             try:
-                return await super().connect_tcp(address, port, timeout, local_address, socket_options)
+                return _Paced(await super().connect_tcp(address, port, timeout, local_address, socket_options))
             except httpcore2.ConnectTimeout:
                 last = EgressError("timeout", f"no connection to {address} port {port} within {timeout:g} s")
             except httpcore2.ConnectError as fault:
                 last = _connect_error(fault, address, port)
         raise last
+
+
+class _Paced(httpcore2.AsyncNetworkStream):
+    """A socket that is read no faster than what comes out of it can be taken in beside everything else.
+
+    A few bytes of HTTP can be a lot of work that nobody sees the end of: chunks of one byte, answers before the answer
+    (1xx), lines that are no event. When such work went on between two reads and nobody else had a turn meanwhile, less
+    is read the next time, and others get as much time as it took."""
+
+    def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
+        self._stream = stream
+        self._most = _READ_FIRST
+        self._read_at = 0.0
+        self._alone = False
+        """Nobody else had a turn since the last read."""
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Some bytes; b"" at the end."""
+        took = time.perf_counter() - self._read_at if self._alone else 0.0
+        if took > _SLOW_SECONDS:
+            self._most = max(self._most // 4, _READ_AT_LEAST)
+            await anyio.sleep(min(took, _REST_AT_MOST))
+        else:
+            self._most = min(self._most * 4, _READ_AT_MOST)
+        found = await self._stream.read(min(max_bytes, self._most), timeout)
+        self._read_at, self._alone = time.perf_counter(), True
+        asyncio.get_running_loop().call_soon(self._turned)
+        return found
+
+    def _turned(self) -> None:
+        self._alone = False
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """All of these bytes."""
+        await self._stream.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """Close the socket."""
+        await self._stream.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore2.AsyncNetworkStream:
+        """The same, encrypted."""
+        return _Paced(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        """What the socket knows of itself."""
+        return self._stream.get_extra_info(info)
 
 
 def _connect_error(fault: Exception, address: str, port: int) -> EgressError:

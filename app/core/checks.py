@@ -25,6 +25,17 @@ def frame(
     if direction == "out":
         return []
     findings = [Finding("R5-01", "must", remark, "Send plain UTF-8 JSON, each key once.") for remark in parsed.remarks]
+    if parsed.unread is not None:
+        findings.append(
+            Finding(
+                "R5-41" if over_http else "R5-40",
+                "note",
+                parsed.unread,
+                "It is kept whole. Send large content in pages, or as a resource.",
+            )
+        )
+        if parsed.problem is not None:
+            return findings
     if parsed.problem is not None:
         rule, advice = "R5-40", "A server writes nothing but messages to stdout; print to stderr."
         if meant:
@@ -202,6 +213,16 @@ def not_agreed_yet(method: str) -> Finding:
         f"Parley answered `{method[:60]}` with -32601: nothing is agreed before the handshake is over.",
         "Ask again after `notifications/initialized`.",
     )
+
+
+def not_served() -> Finding:
+    """A server request with more in it than is read."""
+    return Finding("R5-25", "note", "Parley answered that this request is too much to read.", "Ask for less at a time.")
+
+
+def not_heard() -> Finding:
+    """A notification with more in it than is read."""
+    return Finding("R5-01", "note", "This notification is too much to read, so it was not acted on.", "")
 
 
 def not_handled(method: str) -> Finding:

@@ -6,23 +6,37 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
-import anyio.to_thread
+from app.core import jsonscan
+from app.core.lane import apart
 
 THREAD_ABOVE = 256 * 1024
 """Larger texts are parsed in a worker thread, so that nobody else waits for them."""
 MAX_DEPTH = 400
 """Deeper nesting is not read: everything after us (repr, validators, templates) walks values by recursion."""
+MAX_SEPARATORS = 750_000
+"""A text with more commas, colons and opening brackets is not built: up to here that holds the interpreter for 0.1 s
+at the most, and takes some 50 MB; 20,000 objects of a dozen members each are less."""
 _DUPLICATES_UP_TO = 1024 * 1024
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
 _HUGE_EXPONENT = re.compile(rb"[eE]\+?[0-9]{3}")
-_HUGE_INTEGER = re.compile(rb"[0-9]{4000}")
+_DIGITS = bytes(0x30 if chr(byte).isdecimal() else 0x20 for byte in range(128)) + b" " * 128
+"""Every digit as 0, all else as a space."""
+_MANY_DIGITS = b"0" * 300
+"""A number that is longer may be more than a float can hold, or an integer that Python refuses to read."""
+_LONG_DIGITS = 200_000
+"""How many digits of such integers are read as numbers, in all."""
+_HEAD_MEMBERS = 1_000
+_HEAD_BYTES = 256 * 1024
+_HEAD_VALUE_BYTES = 16 * 1024
+"""How much of a text that is not built is read all the same, in all and at one place."""
 _TOO_DEEP = f"It is nested deeper than {MAX_DEPTH} levels, which is more than Parley reads."
 
 
@@ -35,6 +49,8 @@ class Parsed:
     remarks: tuple[str, ...] = ()
     our_limit: bool = False
     """The problem is a limit of ours; the text may well be right."""
+    unread: str | None = None
+    """There is more in it than is built, and this says so; with `head`, the value has small things only."""
 
 
 def parse(raw: bytes) -> Parsed:
@@ -49,15 +65,21 @@ def parse(raw: bytes) -> Parsed:
     except UnicodeDecodeError as fault:
         at = fault.start + len(raw) - len(body)
         return Parsed(problem=f"Byte 0x{raw[at]:02x} at position {at} is not UTF-8.", remarks=tuple(remarks))
+    large = len(body) > THREAD_ABOVE
+    if large and (count := jsonscan.separators(body, MAX_SEPARATORS)) > MAX_SEPARATORS:
+        unread = _too_many(count)
+        return Parsed(problem=unread, remarks=tuple(remarks), our_limit=True, unread=unread)
     hooks: dict[str, Any] = {"parse_constant": _refuse_constant}
     if len(raw) <= _DUPLICATES_UP_TO:
         hooks["object_pairs_hook"] = _Pairs(remarks)
-    if _HUGE_EXPONENT.search(raw):
+    many_digits = _MANY_DIGITS in body.translate(_DIGITS)
+    if many_digits:
+        hooks["parse_int"] = _Integers()
+    if large or many_digits or _HUGE_EXPONENT.search(body):
+        # Floats take longest of all, so in a large text each of them is a moment in which others may run.
         hooks["parse_float"] = _float_or_text
-    if _HUGE_INTEGER.search(raw):
-        hooks["parse_int"] = _int_or_text
     try:
-        value = json.loads(text, **hooks)
+        value = _without_collector(text, hooks) if large else json.loads(text, **hooks)
     except json.JSONDecodeError as fault:
         return Parsed(problem=f"Not JSON: {fault.msg} at position {fault.pos}.", remarks=tuple(remarks))
     except RecursionError:
@@ -77,7 +99,74 @@ async def parse_async(raw: bytes) -> Parsed:
     """`parse`, in a worker thread when the text is large."""
     if len(raw) <= THREAD_ABOVE:
         return parse(raw)
-    return await anyio.to_thread.run_sync(parse, raw)
+    return await apart(parse, raw)
+
+
+async def read_async(raw: bytes) -> Parsed:
+    """`parse_async`, and of an object that is too much to build its head."""
+    return _parse_or_head(raw) if len(raw) <= THREAD_ABOVE else await apart(_parse_or_head, raw)
+
+
+def _parse_or_head(raw: bytes) -> Parsed:
+    parsed = parse(raw)
+    return parsed if parsed.unread is None else head(raw, parsed)
+
+
+def head(raw: bytes, parsed: Parsed) -> Parsed:
+    """Of an object that was not built, what is small: its own members, and those of its members that are objects.
+
+    Texts and numbers are read wherever they stand there. What is too much is an empty array or object in its place; of
+    thousands of members the first count. What is no object has no head."""
+    body = raw.removeprefix(b"\xef\xbb\xbf")
+    at = jsonscan.skip_space(body, 0)
+    if body[at : at + 1] != b"{":
+        return parsed
+    try:
+        value = _Head(body).read(at, whole=True)
+    except jsonscan.Broken as fault:
+        return Parsed(problem=f"Not JSON: {fault}.", remarks=parsed.remarks)
+    return Parsed(value, remarks=parsed.remarks, unread=parsed.unread)
+
+
+class _Head:
+    """Reads what is small in an object, within a budget."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body, self._left = body, _HEAD_BYTES
+
+    def read(self, at: int, *, whole: bool) -> dict[str, Any]:
+        """The object at this place. As the `whole` it must be all there is, and its members may be objects too."""
+        found: dict[str, Any] = {}
+        for number, (key, start, end) in enumerate(jsonscan.members(self._body, at)):
+            if not key:
+                if whole and jsonscan.skip_space(self._body, end) != len(self._body):
+                    raise jsonscan.Broken("there is more after the end", end)
+                break
+            if number == _HEAD_MEMBERS:
+                break
+            name = self._built(key, start)
+            if self._body[start : start + 1] not in (b"[", b"{"):
+                found[name] = self._built(self._body[start:end], start)
+            elif end - start <= min(_HEAD_VALUE_BYTES, self._left):
+                self._left -= end - start
+                found[name] = self._built_or_empty(self._body[start:end], start)
+            elif self._body[start : start + 1] == b"[":
+                found[name] = []
+            else:
+                found[name] = self.read(start, whole=False) if whole else {}
+        return found
+
+    def _built_or_empty(self, raw: bytes, at: int) -> Any:
+        parsed = parse(raw)
+        if parsed.our_limit:  # it is small, and too deep
+            return [] if raw.startswith(b"[") else {}
+        return self._built(raw, at)
+
+    def _built(self, raw: bytes, at: int) -> Any:
+        parsed = parse(raw)
+        if parsed.problem is not None:
+            raise jsonscan.Broken(parsed.problem.removeprefix("Not JSON: ").removesuffix("."), at)
+        return parsed.value
 
 
 def members(raw: bytes) -> list[bytes]:
@@ -144,6 +233,24 @@ def share_equal(value: Any) -> Any:
     return one(value)
 
 
+def _too_many(count: int) -> str:
+    return (
+        f"Shown as text only: it has {count:,} commas, colons and opening brackets, and Parley reads "
+        f"{MAX_SEPARATORS:,} at the most."
+    )
+
+
+def _without_collector(text: str, hooks: dict[str, Any]) -> Any:
+    """Build a large value without the collector going through it again and again: there are no cycles in JSON."""
+    if not gc.isenabled():
+        return json.loads(text, **hooks)
+    gc.disable()
+    try:
+        return json.loads(text, **hooks)
+    finally:
+        gc.enable()
+
+
 def _skip(text: str, at: int) -> int:
     while text[at] in " \t\r\n":
         at += 1
@@ -159,9 +266,21 @@ def _float_or_text(text: str) -> Any:
     return number if math.isfinite(number) else text
 
 
-def _int_or_text(text: str) -> Any:
-    """Python reads no integer of more than 4,300 digits, because that takes quadratic time."""
-    return int(text) if len(text) < 4000 else text
+class _Integers:
+    """Reads integers. Python refuses those of more than 4,300 digits, because they take quadratic time, to read and to
+    write: they stay texts, and so do long ones when there are very many."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = _LONG_DIGITS
+
+    def __call__(self, text: str) -> Any:
+        if len(text) >= len(_MANY_DIGITS):
+            self._left -= len(text)
+            if len(text) >= 4000 or self._left < 0:
+                return text
+        return int(text)
 
 
 def _deeper_than(value: Any, limit: int) -> bool:

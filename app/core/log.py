@@ -125,6 +125,7 @@ class MessageLog:
             latency_ms=latency,
             problem=parsed.problem,
             quiet=quiet,
+            unread=parsed.unread,
         )
         if kind == "request" and rpc_id is not None:
             self._outstanding[direction, id_key(rpc_id)] = (seq, now, method, quiet)
@@ -166,6 +167,12 @@ class MessageLog:
     def exchanged(self, seq: int, exchange: Exchange) -> None:
         """A frame that we sent left with this HTTP exchange."""
         self._exchanges[seq] = exchange
+
+    def forget_bodies(self) -> None:
+        """Keep the rows only."""
+        self._bodies_dropped += len(self._bodies)
+        self._bodies.clear()
+        self._body_bytes = 0
 
     def _trim(self, at: float) -> None:
         dropped = self.rows_dropped + self._bodies_dropped

@@ -382,6 +382,8 @@ class Message:
     problem: str | None = None
     """Why it could not be read as JSON-RPC."""
     quiet: bool = False
+    unread: str | None = None
+    """Why only its head was read: there is more in it than is built."""
 
 
 @dataclass(slots=True)
@@ -534,6 +536,10 @@ class Call:
     legs: list[Leg] = field(default_factory=list)
     reply: bytes | None = None
     """The frame that settled it, as received; results are read from it on demand."""
+    unread: str | None = None
+    """Why its result is shown as text only: there is more in it than is read."""
+    tool_error: bool = False
+    """The tool says itself that it failed (`isError`)."""
     error: CallError | None = None
     findings: list[Finding] = field(default_factory=list)
     as_task: bool = False

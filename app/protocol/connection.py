@@ -20,7 +20,6 @@ from typing import Any, Protocol
 
 import anyio
 import anyio.abc
-import anyio.to_thread
 import mcp_types as t
 from mcp.client.session import ClientSession
 from mcp_types import methods
@@ -36,6 +35,7 @@ from app import __version__
 from app.core import checks, modern
 from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcRefusal, admit
 from app.core.jsontext import THREAD_ABOVE
+from app.core.lane import apart
 from app.core.model import (
     AnyTarget,
     Era,
@@ -819,7 +819,7 @@ class Connection:
             result = {"resultType": "complete", **result}  # absent means complete (R6-04)
         if size <= THREAD_ABOVE:
             return _judged(method, version, result)
-        return await anyio.to_thread.run_sync(_judged, method, version, result)
+        return await apart(_judged, method, version, result)
 
     @property
     def version(self) -> str | None:

@@ -385,7 +385,7 @@ class _TooLarge(Exception):
 
 
 def _first(parts: list[bytes]) -> bytes:
-    """The beginning of what was refused, without putting the rest of it together."""
+    """The beginning of an event that was refused, without putting the rest of it together."""
     found = b""
     for part in parts:
         found += part[:_SHOWN]
@@ -396,24 +396,22 @@ def _first(parts: list[bytes]) -> bytes:
 
 async def _body(chunks: AsyncIterator[bytes], limit: int) -> bytes:
     """The whole body, if it is not larger than the limit."""
-    parts: list[bytes] = []
-    size = 0
+    found = bytearray()  # and no list: a body may come byte by byte
     async for chunk in chunks:
-        parts.append(chunk)
-        size += len(chunk)
-        if size > limit:
-            raise _TooLarge(_first(parts), size)
-    return b"".join(parts)
+        found += chunk
+        if len(found) > limit:
+            raise _TooLarge(bytes(found[:_SHOWN]), len(found))
+    return bytes(found)
 
 
 async def _beginning(answer: Answer, limit: int = _SHOWN) -> bytes:
     """The beginning of a body that is only shown."""
-    found = b""
+    found = bytearray()
     async for chunk in answer.body:
         found += chunk
         if len(found) >= limit:
             break
-    return found[:limit]
+    return bytes(found[:limit])
 
 
 # --------------------------------------------------------------------------------------------------- both links

@@ -22,7 +22,6 @@ from typing import Any, Literal, NoReturn, Protocol
 import anyio
 import anyio.abc
 import anyio.lowlevel
-import anyio.to_thread
 from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyIntercept, OnRequest, run_notify_intercept
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
@@ -30,7 +29,8 @@ from mcp.shared.transport_context import TransportContext
 from app.core import checks, modern
 from app.core.asks import RpcRefusal
 from app.core.heads import HeadReader, heads
-from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async
+from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async, read_async
+from app.core.lane import apart
 from app.core.log import id_key, is_error, rpc_id_of
 from app.core.model import Direction, Exchange, Finding, Gone, Message, RpcId, Trouble
 from app.protocol.link import (
@@ -96,6 +96,8 @@ class Reply:
     seq: int
     raw: bytes
     value: dict[str, Any]
+    unread: str | None = None
+    """It has more in it than is read, and `value` is only its head; this says so."""
 
     @property
     def is_error(self) -> bool:
@@ -428,10 +430,10 @@ class Rpc(Dispatcher[TransportContext]):
             message = self._recorder.frame("in", raw, Parsed(problem="An empty line."), exchange=exchange)
             self._recorder.finding(message.seq, checks.blank_line(over_http=exchange is not None))
             return
-        parsed = await parse_async(raw)
+        parsed = await read_async(raw)
         if isinstance(parsed.value, list) and parsed.value:
             if self.version == "2025-03-26":
-                split = members(raw) if len(raw) <= THREAD_ABOVE else await anyio.to_thread.run_sync(members, raw)
+                split = members(raw) if len(raw) <= THREAD_ABOVE else await apart(members, raw)
                 for number, member in enumerate(split, 1):
                     await self._act(replace(frame, raw=member), await parse_async(member), intercept)
                     if number % _AT_ONCE == 0:
@@ -455,11 +457,13 @@ class Rpc(Dispatcher[TransportContext]):
                 if frame.place == "unasked":
                     self._recorder.finding(message.seq, checks.reply_unasked())
                 if frame.settles:
-                    self._settle(Reply(message.seq, frame.raw, value), value, frame)
+                    self._settle(Reply(message.seq, frame.raw, value, parsed.unread), value, frame)
                 # Its caller hears of it before the next frame is read: what follows a reply is after it.
                 await anyio.lowlevel.checkpoint()
             case "request":
-                await self._serve(message, value, frame)
+                await self._serve(message, value, frame, parsed.unread)
+            case "notification" if parsed.unread is not None:
+                self._recorder.finding(message.seq, checks.not_heard())
             case "notification":
                 params = value.get("params")
                 self._hear(message, value["method"], params if isinstance(params, dict) else {}, intercept)
@@ -597,7 +601,7 @@ class Rpc(Dispatcher[TransportContext]):
 
     # ---- answering
 
-    async def _serve(self, message: Message, value: dict[str, Any], frame: Frame) -> None:
+    async def _serve(self, message: Message, value: dict[str, Any], frame: Frame, unread: str | None = None) -> None:
         if self.stateless and self.version is not None:
             self._recorder.finding(message.seq, modern.server_request(value["method"]))
             return
@@ -613,9 +617,15 @@ class Rpc(Dispatcher[TransportContext]):
             self._asked_before.popitem(last=False)
         if key in self._answering:
             self._recorder.finding(message.seq, checks.reused_id(value.get("id")))
-        if self._serving >= self._limits.server_requests:
-            error = {"code": INTERNAL_ERROR, "message": "Too many requests are open; answer or withdraw some first."}
+        refusal = None
+        if unread is not None:
+            self._recorder.finding(message.seq, checks.not_served())
+            refusal = f"This request is too much to read. {unread}"
+        elif self._serving >= self._limits.server_requests:
+            refusal = "Too many requests are open; answer or withdraw some first."
+        if refusal is not None:
             answerable = rpc_id if rpc_id_of(value) is not None else None
+            error = {"code": INTERNAL_ERROR, "message": refusal}
             self._group.start_soon(self._send_reply, {"id": answerable, "error": error})
             return
         params = value.get("params")

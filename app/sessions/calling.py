@@ -11,10 +11,10 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
 
 from app.core import checks, modern, tasks
 from app.core.jsontext import THREAD_ABOVE, parse_async, whole
+from app.core.lane import apart
 from app.core.links import required_links
 from app.core.model import Call, CallError, CallLog, CallState, Finding, Gone, Leg, Progress, Refused, RpcId
 from app.core.tasks import CORE
@@ -226,7 +226,7 @@ class Calling:
         """Remember a reply with its leg; the newest is the one that counts."""
         call.legs[-1].reply_seq = reply.seq
         self._reply_bytes += len(reply.raw) - len(call.reply or b"")
-        call.reply = reply.raw
+        call.reply, call.unread = reply.raw, reply.unread
         call.findings += self._session.messages.findings(reply.seq)
 
     async def _take_result(self, call: Call, reply: Reply, connection: Connection) -> None:
@@ -234,16 +234,20 @@ class Calling:
         if reply.is_error:
             error = reply.value["error"]
             fields = error if isinstance(error, dict) else {"message": str(error)}
-            failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), fields.get("data"))
+            data = fields.get("data") if reply.unread is None else None
+            failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
             call.links, remarks = required_links(failed)
             call.findings += [self._session.messages.remark(reply.seq, finding) for finding in remarks]
             self.fail(call, failed)
             return
         result = reply.value.get("result")
+        call.tool_error = isinstance(result, dict) and result.get("isError") is True
+        findings: list[Finding] = []
         self._judging.add(call.id)
         try:
-            findings = await connection.judge(call.method, connection.version, result, len(reply.raw))
-            findings += await self._check_output(call, result, len(reply.raw))
+            if reply.unread is None:
+                findings += await connection.judge(call.method, connection.version, result, len(reply.raw))
+                findings += await self._check_output(call, result, len(reply.raw))
         finally:
             self._judging.discard(call.id)
         findings += self._check_task(call, result)
@@ -282,7 +286,7 @@ class Calling:
             return []
         if size <= THREAD_ABOVE:
             return checks.structured_output(schema, result)
-        return await anyio.to_thread.run_sync(checks.structured_output, schema, result)
+        return await apart(checks.structured_output, schema, result)
 
     def abandon(self, call: Call, reason: str) -> None:
         """A person said no, and this wire has no way to say it: the call ends here (R6-34)."""
@@ -353,7 +357,7 @@ class Calling:
 
     async def result(self, call: Call) -> Any:
         """The result of a settled call as JSON; None when there is none, or it is no longer kept."""
-        if call.reply is None or call.state != "done":
+        if call.reply is None or call.state != "done" or call.unread is not None:
             return None
         value = (await parse_async(call.reply)).value
         return value.get("result") if isinstance(value, dict) else None

@@ -11,10 +11,9 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import anyio.to_thread
-
 from app.core import checks, modern
 from app.core.jsontext import THREAD_ABOVE, share_equal
+from app.core.lane import apart
 from app.core.model import CallError, ConnectionInfo, Finding, Gone, Listing, News, Refused, target_digest
 from app.sessions.identity import PARLEY
 
@@ -235,6 +234,11 @@ class Listings:
             if call.state != "done":
                 listing.error = call.error
                 break
+            if call.unread is not None:
+                listing.findings += call.findings
+                words = f"A page of this list is too much to read. {call.unread}"
+                listing.error = CallError(None, words, kind="unread")
+                break
             size += len(call.reply or b"")
             result = await session.result(call)
             items = result.get(kind.key) if isinstance(result, dict) else None
@@ -298,9 +302,7 @@ class Listings:
 
 async def _held_once(items: list[Any], size: int) -> list[Any]:
     """A page of a list with equal parts held once; a large page in a thread, so that nobody waits for it."""
-    shared: list[Any] = (
-        await anyio.to_thread.run_sync(share_equal, items) if size > THREAD_ABOVE else share_equal(items)
-    )
+    shared: list[Any] = await apart(share_equal, items) if size > THREAD_ABOVE else share_equal(items)
     return shared
 
 

@@ -16,6 +16,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from app.core.lane import give_back_soon
 from app.core.model import AnyTarget, Era, Options, Refused, StdioTarget, target_digest
 from app.sessions.identity import Identity
 from app.sessions.session import Session
@@ -48,6 +49,8 @@ class SessionRegistry:
         self._numbers = itertools.count(1)
         self._loaded = anyio.Event()
         self._consents: dict[str, set[str]] = {}
+        self._frozen: set[str] = set()
+        """Sessions that were open when everything was set aside for good: the collector does not see them."""
         self.store = Store(settings.data_dir, wall, eras=settings.limits.known_eras)
         self._stack = contextlib.AsyncExitStack()
         self.egress: Egress
@@ -92,6 +95,7 @@ class SessionRegistry:
 
             # What is loaded now stays for ever: the collector need not walk it again, 100 ms at a time in a flood.
             gc.collect()
+            self._frozen = set(self._sessions)
             gc.freeze()
             return Egress(Policy(self.settings.mode, self.own_ports))
 
@@ -132,6 +136,10 @@ class SessionRegistry:
         """End a session. It cannot be found from the first moment on."""
         self._sessions.pop(session.id, None)
         await session.close()
+        if session.id in self._frozen:
+            self._frozen.discard(session.id)
+            session.let_go()
+        give_back_soon(cycles=True)
 
     async def close_all(self) -> None:
         """End every session, all at the same time."""
@@ -145,10 +153,14 @@ class SessionRegistry:
         limits = self.settings.limits
         while True:
             await anyio.sleep(min(_REAP_SECONDS, limits.idle_seconds / 4))
-            for session in list(self._sessions.values()):
-                if session.idle_for() >= limits.idle_seconds:
-                    logger.info("session %s was idle and is closed", session.id)
-                    self.group.start_soon(self.close, session)
+            self._close_idle(limits.idle_seconds)
+
+    def _close_idle(self, seconds: float) -> None:
+        """A function of its own: a name in a loop that sleeps would keep the last session it saw alive."""
+        for session in list(self._sessions.values()):
+            if session.idle_for() >= seconds:
+                logger.info("session %s was idle and is closed", session.id)
+                self.group.start_soon(self.close, session)
 
     # ---- consent and memory
 

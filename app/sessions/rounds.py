@@ -152,6 +152,9 @@ class Rounds:
         )
         if finding is not None:
             self._remark(reply.seq, finding)
+        if kind == "input_required" and reply.unread is not None:
+            # Without all of its requests there is nothing to answer, and an empty retry would be invented.
+            return Outcome(reply, "invalid", f"It asks for input, and is too much to read. {reply.unread}")
         return Outcome(reply, kind, "" if finding is None else finding.text)
 
     def _begin(self, call: Call, needed: modern.InputRequired, seq: int) -> Round:

@@ -498,6 +498,12 @@ class Session:
         await self.disconnect()
         self.changed("session.closed", "session")
 
+    def let_go(self) -> None:
+        """Forget what is large. For a closed session that nobody will collect."""
+        self.messages.forget_bodies()
+        for call in self.calls.values():
+            call.reply = None
+
     def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
         """Run something in the registry's task group."""
         self._registry.group.start_soon(function, *arguments)

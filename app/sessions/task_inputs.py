@@ -164,4 +164,7 @@ class TaskInputs:
         call.legs.append(Leg(None, task.payload_sent, task.payload_seq))
         task.fetched, task.answered = call.id, True
         value, task.payload = {"jsonrpc": "2.0", "id": None, **task.payload}, None
-        return Reply(task.payload_seq, dump(value), value)
+        came = self._session.messages.get(task.payload_seq)
+        unread = None if came is None else came.unread
+        raw = self._session.messages.raw(task.payload_seq) if unread is not None else None
+        return Reply(task.payload_seq, raw or dump(value), value, unread)

@@ -16,8 +16,8 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.model import AnyTarget, DemoTarget, Gone, Options, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry
-from app.web import bodies, mcpjson, relisting, targets, views
-from app.web.answers import in_json, show
+from app.web import bodies, call_views, mcpjson, relisting, targets, views
+from app.web.answers import in_json, in_json_apart, show
 from app.web.bodies import Body, FormErrors
 from app.web.found import LOOK_SECONDS, call_of
 from app.web.identity import LOCAL
@@ -61,6 +61,7 @@ async def close(request: Request) -> Response:
     session: Session = request.state.session
     await bodies.nothing(request)
     await request.app.state.registry.close(session)
+    call_views.values.closed(session.id)
     if wants_json(request):
         return in_json({"id": session.id, "closed": True})
     return _go(request, "/")
@@ -321,7 +322,7 @@ async def cancel_call(request: Request) -> Response:
     session, call = call_of(request)
     session.cancel_call(call.id)
     if wants_json(request):
-        return in_json((await views.call(session, call)).as_json())
+        return await in_json_apart(await views.call_alone_json(session, call))
     return _done(request, f"/s/{session.id}/calls/{call.id}")
 
 

@@ -20,12 +20,17 @@ def in_json(value: Any, status: int = 200, headers: Mapping[str, str] | None = N
     return Response(views.json_bytes(value), status, headers, "application/json")
 
 
+async def in_json_apart(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value for a script that may be large."""
+    return Response(await views.json_bytes_apart(value), status, headers, "application/json")
+
+
 async def show(
     request: Request, context: views.Context, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
     """What there is, for whoever asks."""
     if wants_json(request):
-        return in_json(context.as_json(), status, headers)
+        return await in_json_apart(context.as_json(), status, headers)
     return await views.render(request, context, status, dict(headers or {}))
 
 

@@ -18,11 +18,12 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.core.lane import apart
 from app.core.model import Call
 from app.sessions import Session
 from app.web import call_views, media
 from app.web import render as show_as
-from app.web.answers import in_json
+from app.web.answers import in_json_apart
 from app.web.found import call_of
 from app.web.problems import Denied, invalid, unknown, wants_json
 from app.web.shell import fragment
@@ -60,8 +61,7 @@ async def shown(request: Request) -> Response:
     """The result of a call as a part of its card: for the large ones, which no card brings along."""
     session: Session = request.state.session
     _, call = call_of(request)
-    result = await call_views.result_of(session, call)
-    ready = await call_views.show_result(session, call, result, alone=False)
+    ready = await call_views.show_result(session, call, alone=False)
     card = call_views.call_card(session, call, shown=ready)
     return _html(fragment("parts/_result.html", call=card))
 
@@ -71,7 +71,7 @@ async def branch(request: Request) -> Response:
     query = request.query_params
     value = await _value(request, query.get("pointer", ""))
     if "value" in query:
-        text = await anyio.to_thread.run_sync(lambda: _text(value))
+        text = await apart(_text, value)
         if len(text) > _COPIED:
             raise Denied(413, "too-large", "That is too large to copy. Download the result instead.")
         return Response(text.encode(), headers=_HARMLESS, media_type="text/plain; charset=utf-8")
@@ -86,9 +86,9 @@ async def search(request: Request) -> Response:
     wanted = request.query_params.get("q", "").strip()[:200]
     root = request.query_params.get("root", "")
     value = await _value(request)
-    found = await anyio.to_thread.run_sync(lambda: show_as.find(value, wanted)) if wanted else []
+    found = await apart(show_as.find, value, wanted) if wanted else []
     if wants_json(request):
-        return in_json({"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
+        return await in_json_apart({"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
     session: Session = request.state.session
     shower = call_views.address(session.id, call_of(request)[1].id, "branch", root)
     hits = show_as.hits(found, shower) if found else None
@@ -101,14 +101,14 @@ async def result(request: Request) -> Response:
     _, call = call_of(request)
     if call.reply is None:
         raise unknown("This call has no reply, or it is no longer kept.")
-    if "raw" in request.query_params:
+    if "raw" in request.query_params or call.unread is not None:
         content = call.reply
     else:
         value = await call_views.result_of(session, call)
         if value is None and call.error is not None:
             value = {"code": call.error.code, "message": call.error.message, "data": call.error.data}
-        content = await anyio.to_thread.run_sync(lambda: _text(value).encode(errors="backslashreplace"))
-    name = f"call-{call.id.lstrip('c')}{'-raw' if 'raw' in request.query_params else ''}.json"
+        content = await apart(lambda: _text(value).encode(errors="backslashreplace"))
+    name = f"call-{call.id.lstrip('c')}{'-raw' if content is call.reply else ''}.json"
     headers = {**_HARMLESS, "content-disposition": f'attachment; filename="{name}"'}
     return Response(content, headers=headers, media_type="application/json")
 
@@ -150,7 +150,7 @@ async def blob(request: Request) -> Response:
     if _SHA.fullmatch(sha):
         for call in _holders(request, b'"data"', b'"blob"'):
             held = await call_views.result_of(session, call)
-            found = await anyio.to_thread.run_sync(_of_digest, held, sha)
+            found = await apart(_of_digest, held, sha)
             if found is not None:
                 # An address is a digest and has no other version, so nothing can match an If-Range.
                 asked = request.headers.get("range") if "if-range" not in request.headers else None
@@ -165,7 +165,7 @@ async def frame(request: Request) -> Response:
     if _SHA.fullmatch(sha):
         for call in _holders(request, b"html"):
             held = await call_views.result_of(session, call)
-            found = await anyio.to_thread.run_sync(_page_of_digest, held, sha)
+            found = await apart(_page_of_digest, held, sha)
             if found is not None:
                 return Response(found, headers=_FRAMED, media_type="text/html; charset=utf-8")
     raise unknown("There is no such page. The oldest calls are forgotten first.")

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
-import anyio.to_thread
+import anyio
+import anyio.lowlevel
 
-from app.core import jsontext
+from app.core import jsonscan, jsontext
 from app.core.forms.values import same
+from app.core.lane import apart
 from app.core.links import links_json
 from app.core.model import (
     Call,
@@ -35,14 +37,23 @@ CARDS = 20
 """Cards of recent calls on a tool's page."""
 CARD_BLOCKS = 40
 CARD_TEXT = 6_000
+_RAW_ALONE = 32 * 1024
+"""How much of a raw reply a page shows, unless it is asked for the whole."""
 CARD_REPLY_BYTES = 128 * 1024
-"""A larger reply is read in a thread, when a tab asks for it."""
+CARD_SEPARATORS = 20_000
+"""A larger reply, or one with more in it, is read in a thread, when a tab asks for it."""
 _SEARCHABLE = 4_000
 """A text with more characters than this can be searched;"""
 _SEARCHABLE_TREE = 5 * _SEARCHABLE
 """a tree of a value, which is mostly markup, with more than this."""
 
 # ------------------------------------------------------------------------------------------------------------- calls
+
+
+def is_large(call: Call) -> bool:
+    """Whether the reply of a call is too much to be read beside everything else."""
+    reply = call.reply or b""
+    return len(reply) > CARD_REPLY_BYTES or jsonscan.at_most(reply) > CARD_SEPARATORS
 
 
 def recent_calls(session: Session) -> list[Call]:
@@ -98,10 +109,15 @@ class Shown:
     """Where the structured or plain tree can be searched."""
     parsed: dict[str, Any] = field(default_factory=dict)
     """The JSON that texts of it turned out to be, by their pointers."""
+    unread: str = ""
+    """Why it is shown as text only."""
+    raw: str = ""
+    raw_cut: int = 0
+    """The beginning of that text, and how many bytes follow."""
 
     @property
     def empty(self) -> bool:
-        return not self.blocks and self.structured is None and self.plain is None
+        return not self.blocks and self.structured is None and self.plain is None and not self.unread
 
 
 ROOT_TEXT = re.compile(r"(?:/messages/[0-9]{1,6}/content(?:/[0-9]{1,6})?|/contents?/[0-9]{1,6})(?:/resource)?/text")
@@ -244,6 +260,9 @@ def shown_of(session_id: str, call: Call, result: Any, *, alone: bool) -> Shown:
     Every part is fetched by the call that brought it, so it must stay in `session.calls`, quiet or not. In a template:
     `{% import "macros/content.html" as C %}{{ C.blocks(shown, "an-id", "/where/it/is/whole") }}`.
     """
+    if call.unread is not None and call.reply is not None:
+        raw, cut = show.raw_text(call.reply, _RAW_ALONE if alone else CARD_TEXT)
+        return Shown(tool_error=call.tool_error, unread=call.unread, raw=raw, raw_cut=cut)
     method = "tools/call" if call.method == "tasks/result" else call.method
     return _Shower(session_id, call.id, alone, _pointers(call.findings)).shown(method, result)
 
@@ -275,51 +294,83 @@ _CODES = {
 
 
 class _Values:
-    """Results that were read a moment ago: whoever opens a branch of a large one does not read it all again."""
+    """Results that were read a moment ago: whoever opens a branch of a large one does not read it all again.
+
+    Bounded by their number and by what is in them together."""
 
     most, seconds = 3, 60.0
 
     def __init__(self) -> None:
-        self._held: dict[tuple[str, str, str], tuple[bytes, Any, float]] = {}
+        self._held: dict[tuple[str, str, str], tuple[bytes, Any, float, int]] = {}
 
     def get(self, key: tuple[str, str, str], reply: bytes) -> tuple[bool, Any]:
         found = self._held.pop(key, None)
         if found is None or found[0] is not reply:
             return False, None
-        self._held[key] = (reply, found[1], time.monotonic())
+        self._held[key] = (reply, found[1], time.monotonic(), found[3])
         return True, found[1]
 
-    def put(self, key: tuple[str, str, str], reply: bytes, value: Any) -> None:
-        self._held[key] = (reply, value, time.monotonic())
-        while len(self._held) > self.most:
+    async def put(self, key: tuple[str, str, str], reply: bytes, value: Any) -> None:
+        """Hold a value. What is in it is not more than what stands in the reply, those in its texts counted."""
+        weight = await apart(jsonscan.at_most, reply)
+        self._held.pop(key, None)
+        self._held[key] = (reply, value, time.monotonic(), weight)
+        while len(self._held) > 1 and (len(self._held) > self.most or self._weight() > jsontext.MAX_SEPARATORS):
             del self._held[next(iter(self._held))]
         asyncio.get_running_loop().call_later(self.seconds + 1, self._forget)
 
+    def closed(self, session_id: str) -> None:
+        """A session is gone, and with it what was read for it."""
+        for key in [key for key in self._held if key[0] == session_id]:
+            del self._held[key]
+
+    def _weight(self) -> int:
+        return sum(weight for _, _, _, weight in self._held.values())
+
     def _forget(self) -> None:
         old = time.monotonic() - self.seconds
-        for key in [key for key, (_, _, used) in self._held.items() if used < old]:
+        for key in [key for key, (_, _, used, _) in self._held.items() if used < old]:
             del self._held[key]
 
 
-_values = _Values()
+values = _Values()
+_reading: anyio.lowlevel.RunVar[anyio.Lock] = anyio.lowlevel.RunVar("reading")
+
+
+def _one_at_a_time() -> anyio.Lock:
+    """Held while a large result is read and until it is shown: pages that want the same one find it read, and trees
+    of others do not stand side by side."""
+    try:
+        return _reading.get()
+    except LookupError:
+        lock = anyio.Lock()
+        _reading.set(lock)
+        return lock
 
 
 async def result_of(session: Session, call: Call, root: str = "") -> Any:
     """A result, or the JSON that a text in it holds (`root` is that text's pointer). KeyError when there is none."""
+    if not is_large(call):
+        return await _result_of(session, call, root)
+    async with _one_at_a_time():
+        return await _result_of(session, call, root)
+
+
+async def _result_of(session: Session, call: Call, root: str = "") -> Any:
     if call.reply is None or call.state != "done":
         return None
     key = (session.id, call.id, root if ROOT_TEXT.fullmatch(root) else "")
-    known, value = _values.get(key, call.reply)
+    known, value = values.get(key, call.reply)
     if not known:
         if key[2]:
-            text = show.at_pointer(await result_of(session, call), root)
+            text = show.at_pointer(await _result_of(session, call), root)
             if not isinstance(text, str):
                 raise KeyError(root)
             value = (await jsontext.parse_async(text.encode(errors="replace"))).value
         else:
             value = await session.result(call)
-        if len(call.reply) > CARD_REPLY_BYTES:
-            _values.put(key, call.reply, value)
+        if is_large(call):
+            await values.put(key, call.reply, value)
     return value if key[2] else show.at_pointer(value, root)
 
 
@@ -403,16 +454,16 @@ def call_card(
 ) -> CallCard:
     """One call as a card. `alone` on its own page, which brings a large result as `shown`; elsewhere the tab fetches
     that by itself."""
-    too_large = call.reply is not None and len(call.reply) > CARD_REPLY_BYTES and shown is None
+    too_large = shown is None and call.unread is None and is_large(call)
     if shown is None:
         result = None
-        if call.reply is not None and not too_large:
+        if call.reply is not None and not too_large and call.unread is None:
             value = jsontext.parse(call.reply).value
             result = value.get("result") if isinstance(value, dict) else None
         shown = shown_of(session.id, call, result, alone=alone)
     raw, raw_cut = ("", 0)
     if alone and call.reply is not None:
-        raw, raw_cut = show.raw_text(call.reply, len(call.reply) if full else 32 * 1024)
+        raw, raw_cut = show.raw_text(call.reply, len(call.reply) if full else _RAW_ALONE)
     progress = call.progress
     words = ""
     if progress is not None:
@@ -518,6 +569,7 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
             {"rpc_id": leg.rpc_id, "request_seq": leg.request_seq, "reply_seq": leg.reply_seq} for leg in call.legs
         ],
         "result": result,
+        "result_unread": call.unread,
         "error": None
         if error is None
         else {"code": error.code, "message": error.message, "data": error.data, "kind": error.kind},
@@ -561,20 +613,6 @@ class CallLine:
     size: str
 
 
-_IS_ERROR = re.compile(rb'"isError"\s*:\s*true')
-
-
-def _reports_error(call: Call) -> bool:
-    """Whether a tool answered with `isError`. The text is searched first: most replies need no second reading."""
-    if call.method != "tools/call" or call.reply is None or len(call.reply) > CARD_REPLY_BYTES:
-        return False
-    if _IS_ERROR.search(call.reply) is None:
-        return False
-    value = jsontext.parse(call.reply).value
-    result = value.get("result") if isinstance(value, dict) else None
-    return isinstance(result, dict) and result.get("isError") is True
-
-
 def call_line(session: Session, call: Call) -> CallLine:
     params = call.params or {}
     given = params.get("arguments") if call.method in _FORMS else params
@@ -592,7 +630,7 @@ def call_line(session: Session, call: Call) -> CallLine:
         progress=call.progress,
         findings=len(call.findings),
         failure=show.gist(call.error.message, 120) if call.error is not None else "",
-        tool_error=_reports_error(call),
+        tool_error=call.tool_error and call.method == "tools/call",
         size=show.size(len(call.reply)) if call.reply is not None else "",
     )
 
@@ -647,36 +685,34 @@ class CallView(Context):
     params: Html | None
     tool_href: str
     sequence: sequence.Drawing
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
-async def show_result(session: Session, call: Call, result: Any, *, alone: bool) -> Shown:
-    """`shown_of`, in a thread when the result is large."""
-    if call.reply is None or len(call.reply) <= CARD_REPLY_BYTES:
-        return shown_of(session.id, call, result, alone=alone)
-    made = await anyio.to_thread.run_sync(lambda: shown_of(session.id, call, result, alone=alone))
+async def show_result(session: Session, call: Call, *, alone: bool) -> Shown:
+    """`shown_of` the result of a call, in a thread when it is large."""
+    if call.reply is None or not is_large(call):
+        return shown_of(session.id, call, await _result_of(session, call), alone=alone)
+    async with _one_at_a_time():
+        made = await apart(shown_of, session.id, call, await _result_of(session, call), alone=alone)
     for root, value in made.parsed.items():
-        _values.put((session.id, call.id, root), call.reply, value)
+        await values.put((session.id, call.id, root), call.reply, value)
     return made
 
 
 async def call(session: Session, call: Call, *, full: bool = False) -> CallView:
-    """One call with its result."""
-    result = await result_of(session, call)
+    """One call with its result, as a page."""
     tool_href = ""
     if call.method == "tools/call":
         tool_href = _again(session, call).partition("?")[0]
         tool_href = tool_href if "/tools/" in tool_href else ""
     return CallView(
         shell=shell(session, "call", f"Call {call.id.lstrip('c')}", of=call.id),
-        call=call_card(
-            session, call, shown=await show_result(session, call, result, alone=True), alone=True, full=full
-        ),
+        call=call_card(session, call, shown=await show_result(session, call, alone=True), alone=True, full=full),
         params=show.tree(call.params, open_depth=3, label="What was asked") if call.params else None,
         tool_href=tool_href,
         sequence=sequence.of_call(session, call),
-        json=call_json(call, result),
     )
+
+
+async def call_alone_json(session: Session, call: Call) -> dict[str, Any]:
+    """One call with its result, for scripts."""
+    return call_json(call, await result_of(session, call))

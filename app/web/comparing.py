@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.web import bodies, views
-from app.web.answers import in_json, show
+from app.web.answers import in_json_apart, show
 from app.web.compare_views import CompareView, compare_json, compare_view
 from app.web.found import call_of
 from app.web.problems import unknown, wants_json
@@ -37,7 +37,7 @@ async def begin(request: Request) -> Response:
     session.comparing.begin(call, request.state.identity)
     url = f"/s/{session.id}/calls/{call.id}/compare"
     if wants_json(request):
-        return in_json(await compare_json(session, call), 202, {"location": url})
+        return await in_json_apart(await compare_json(session, call), 202, {"location": url})
     return RedirectResponse(url, 303)
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import anyio.to_thread
 
 from app.core import jsontext
+from app.core.lane import apart
 from app.core.model import (
     Exchange,
     Finding,
@@ -304,10 +305,12 @@ def log(
     before: int | None = None,
     limit: int | None = None,
     at: int | None = None,
+    read: Mapping[int, Html] | None = None,
     wanted: LogFilter | None = None,
     matching: list[Message] | None = None,
 ) -> Log:
-    """The log of a session: the newest rows, those before `before`, or those around message `at`.
+    """The log of a session: the newest rows, those before `before`, or those around message `at`, which are opened
+    with what was `read` of them.
 
     With a filter (`wanted`) and what it found (`matching`) these stand in a list of their own."""
     source, many = session.messages, min(limit or 200, 1_000)
@@ -322,7 +325,7 @@ def log(
     surroundings = shell(session, "log", "Log" if at is None else f"Message {at}", messages=shown)
     return Log(
         shell=surroundings,
-        detail=message_view(session, at) if at is not None else None,
+        detail=message_view(session, at, read or {}) if at is not None else None,
         rows=surroundings.rows,
         earlier=shown[0].seq if shown and first is not None and shown[0].seq > first else None,
         dropped=source.rows_dropped,
@@ -399,14 +402,30 @@ class MessageView:
     call_id: str
 
 
-def _half(session: Session, message: Message) -> Half:
+_TREE_BYTES = 2 * 1024 * 1024
+
+
+def _tree(raw: bytes, seq: int) -> Html:
+    return show.tree(jsontext.parse(raw).value, open_depth=3, label=f"Message {seq}")
+
+
+async def _read(session: Session, seq: int) -> dict[int, Html]:
+    """A message and its pair as trees, where they can be read; large ones are read in a thread."""
+    found: dict[int, Html] = {}
+    for one in _pair(session, seq):
+        raw = session.messages.raw(one.seq)
+        if raw is None or one.problem is not None or one.unread is not None or len(raw) > _TREE_BYTES:
+            continue
+        large = len(raw) > jsontext.THREAD_ABOVE
+        found[one.seq] = await apart(_tree, raw, one.seq) if large else _tree(raw, one.seq)
+    return found
+
+
+def _half(session: Session, message: Message, view: Html | None) -> Half:
     raw = session.messages.raw(message.seq)
-    view: Html | None = None
     text, cut = ("", 0)
     if raw is not None:
         text, cut = show.raw_text(raw, 64 * 1024)
-        if message.problem is None and len(raw) <= 2 * 1024 * 1024:
-            view = show.tree(jsontext.parse(raw).value, open_depth=3, label=f"Message {message.seq}")
     return Half(
         seq=message.seq,
         direction=message.direction,
@@ -425,14 +444,21 @@ def _half(session: Session, message: Message) -> Half:
     )
 
 
-def message_view(session: Session, seq: int) -> MessageView | None:
-    """A message and the one it belongs to."""
+def _pair(session: Session, seq: int) -> list[Message]:
+    """A message and the one it belongs to, in their order; none when it is not there."""
     source = session.messages
     message = source.get(seq)
     if message is None:
-        return None
+        return []
     pair = source.get(message.answers) if message.answers is not None else source.reply_to(seq)
-    members = sorted([one for one in (message, pair) if one is not None], key=lambda one: one.seq)
+    return sorted([one for one in (message, pair) if one is not None], key=lambda one: one.seq)
+
+
+def message_view(session: Session, seq: int, read: Mapping[int, Html]) -> MessageView | None:
+    """A message and the one it belongs to, with the trees that were made of them."""
+    members = _pair(session, seq)
+    if not members:
+        return None
     first = members[0]
     latency = next((one.latency_ms for one in members if one.latency_ms is not None), None)
     owner = next(
@@ -451,7 +477,7 @@ def message_view(session: Session, seq: int) -> MessageView | None:
         glyph=("o-" if first.direction == "out" else "i-") + shape,
         side="ours" if first.direction == "out" else "theirs",
         rpc_id="" if first.rpc_id is None else show.gist(json.dumps(first.rpc_id), 60),
-        halves=[_half(session, one) for one in members],
+        halves=[_half(session, one, read.get(one.seq)) for one in members],
         between=show.duration(latency),
         unanswered=first.kind == "request" and len(members) == 1,
         call_id=owner,
@@ -477,12 +503,12 @@ class MessageDetail(Context):
         return self.json
 
 
-def message(session: Session, seq: int) -> MessageDetail | None:
+async def message(session: Session, seq: int) -> MessageDetail | None:
     """One message of the log; None when it never existed or has left the log."""
     one = session.messages.get(seq)
     if one is None:
         return None
-    page = log(session, after=None, at=seq)
+    page = log(session, after=None, at=seq, read=await _read(session, seq))
     if page.detail is None:
         return None
     return MessageDetail(

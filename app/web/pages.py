@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 
 from app.sessions import Session
 from app.web import log_views, stream, views
-from app.web.answers import show
+from app.web.answers import in_json_apart, show
 from app.web.found import call_of
 from app.web.lists import Window
 from app.web.problems import invalid, unknown, wants_json
@@ -55,6 +55,8 @@ async def call(request: Request) -> Response:
     session, found = call_of(request)
     if seconds := waiting_seconds(request):
         await session.wait_call(found, seconds)
+    if wants_json(request):
+        return await in_json_apart(await views.call_alone_json(session, found))
     return await show(request, await views.call(session, found, full="full" in request.query_params))
 
 
@@ -83,7 +85,7 @@ async def export(request: Request) -> Response:
 
 async def message(request: Request) -> Response:
     seq = request.path_params["seq"]
-    found = views.message(request.state.session, int(seq)) if seq.isdecimal() and len(seq) < 16 else None
+    found = await views.message(request.state.session, int(seq)) if seq.isdecimal() and len(seq) < 16 else None
     if found is None:
         raise unknown("There is no such message. The oldest ones leave the log first.")
     return await show(request, found)

@@ -331,7 +331,7 @@ class Tab:
         return self._call_card(call) + _sequence(sequence.of_call(self.session, call))
 
     def _call_card(self, call: Call) -> str:
-        if call.reply is not None and len(call.reply) > views.CARD_REPLY_BYTES:
+        if views.is_large(call):
             # This page shows it whole, and a large one is read in a thread: the tab fetches it by itself.
             return _refetch(f"/s/{self.session.id}/calls/{call.id}", f"#call-{call.id}")
         card = views.call_card(self.session, call, alone=True)

@@ -13,7 +13,7 @@ from app.core.model import Gone
 from app.sessions import Session
 from app.sessions.listing import LISTS, ListName
 from app.web import bodies
-from app.web.answers import in_json
+from app.web.answers import in_json_apart
 from app.web.problems import wants_json
 
 
@@ -38,7 +38,7 @@ async def refresh(request: Request, name: ListName, href: str, as_json: Callable
     if session.info.state == "ready" and not session.listings.offered(name):
         raise Gone(f"The server did not declare `{LISTS[name].capability}`, so Parley does not ask for a list.")
     await session.listings.refresh(name)
-    return _done(request, session, href, as_json)
+    return await _done(request, session, href, as_json)
 
 
 async def more(request: Request, name: ListName, href: str, as_json: Callable[[Session], Any]) -> Response:
@@ -47,12 +47,12 @@ async def more(request: Request, name: ListName, href: str, as_json: Callable[[S
     (await bodies.read(request)).read(bodies.Nothing, lambda form: {})
     session.listings.more(name)
     await session.listings.settled(name)
-    return _done(request, session, href, as_json)
+    return await _done(request, session, href, as_json)
 
 
-def _done(request: Request, session: Session, href: str, as_json: Callable[[Session], Any]) -> Response:
+async def _done(request: Request, session: Session, href: str, as_json: Callable[[Session], Any]) -> Response:
     if wants_json(request):
-        return in_json(as_json(session))
+        return await in_json_apart(as_json(session))
     if "hx-request" in request.headers:
         return Response(status_code=204)
     return RedirectResponse(f"/s/{session.id}/{href}", 303)

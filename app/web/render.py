@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MAX_NODES: Final = 2_000
 MAX_STRING: Final = 4_000
 MAX_DEPTH: Final = 60
+MAX_KEY: Final = 500
+"""A longer key is shown by its beginning, and addressed by its place."""
 Html = Markup
 """Text that is markup already; other modules name the type and never make one."""
 THIN: Final = "\u202f"
@@ -164,9 +166,17 @@ def _on_one_line(value: list[Any]) -> bool:
     return True
 
 
-def step(name: str) -> str:
-    """One part of a JSON Pointer."""
+def step(name: str, place: int | None = None) -> str:
+    """One part of a JSON Pointer. With its `place` among its siblings, a very long name is `~@` and that number: no
+    name is written so, and `at_pointer` knows it."""
+    if place is not None and len(name) > MAX_KEY:
+        return f"~@{place}"
     return name.replace("~", "~0").replace("/", "~1")
+
+
+def _key(name: str) -> str:
+    more = f'<span class="jc"> … {number(len(name) - MAX_KEY)} more characters</span>' if len(name) > MAX_KEY else ""
+    return f'<span class="jk">{esc(name[:MAX_KEY])}{more}</span>: '
 
 
 class _Tree:
@@ -186,7 +196,7 @@ class _Tree:
 
     def write(self, key: str | None, value: Any, depth: int, pointer: str, part: str = "") -> None:
         self.left -= 1
-        label = f'<span class="jk">{esc(key[: self.max_string])}</span>: ' if key is not None else ""
+        label = _key(key) if key is not None else ""
         marked = " jh" if pointer in self.marks else ""
         at = f' data-k="{esc(part)}"' if self.lazy and depth else ""
         if isinstance(value, list) and value and _on_one_line(value):
@@ -239,7 +249,7 @@ class _Tree:
                     else f'<div class="l jc">{said}</div>'
                 )
                 break
-            part = step(name)
+            part = step(name, offset + written)
             self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{part}", part)
 
 
@@ -295,7 +305,9 @@ def at_pointer(value: Any, pointer: str) -> Any:
         return value
     for part in pointer.split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict):
+        if isinstance(value, dict) and part.startswith("~@"):
+            value = _at_place(value, part[2:])
+        elif isinstance(value, dict):
             value = value[name]
         elif isinstance(value, list) and name.isascii() and name.isdecimal() and len(name) < 10:
             if int(name) >= len(value):
@@ -306,20 +318,43 @@ def at_pointer(value: Any, pointer: str) -> Any:
     return value
 
 
+def _at_place(value: dict[str, Any], place: str) -> Any:
+    if place.isascii() and place.isdecimal() and len(place) < 10 and int(place) < len(value):
+        return next(islice(value.values(), int(place), None))
+    raise KeyError(place)
+
+
 def find(value: Any, text: str, limit: int = 50) -> list[tuple[str, Any]]:
     """Where a text stands in a value, as a key or inside a scalar; in the order of the value, the first `limit`."""
     wanted = text.lower()
+    if not isinstance(value, dict | list):
+        return [("", value)] if wanted in _words(value) else []
     found: list[tuple[str, Any]] = []
-    stack: list[tuple[str, str, Any]] = [("", "", value)]
-    while stack and len(found) < limit:
-        pointer, key, node = stack.pop()
-        if wanted in key.lower() or (not isinstance(node, dict | list) and wanted in _words(node)):
-            found.append((pointer, node))
-        if isinstance(node, dict):
-            stack += [(f"{pointer}/{step(name)}", name, child) for name, child in reversed(node.items())]
-        elif isinstance(node, list):
-            stack += [(f"{pointer}/{index}", "", node[index]) for index in range(len(node) - 1, -1, -1)]
+    open_at: list[Iterator[tuple[int, str | None, Any]]] = [_children(value)]
+    path = [""]
+    """The steps to where we are; pointers are put together for what is found only, as they can be long."""
+    while open_at and len(found) < limit:
+        for place, name, child in open_at[-1]:
+            part = str(place) if name is None else step(name, place)
+            inside = isinstance(child, dict | list)
+            if (name is not None and wanted in name.lower()) or (not inside and wanted in _words(child)):
+                found.append(("/".join([*path, part]), child))
+            if inside:
+                open_at.append(_children(child))
+                path.append(part)
+            if inside or len(found) == limit:
+                break
+        else:
+            open_at.pop()
+            path.pop()
     return found
+
+
+def _children(value: dict[str, Any] | list[Any]) -> Iterator[tuple[int, str | None, Any]]:
+    """The children of a container, each with its place, and in an object with its name."""
+    if isinstance(value, list):
+        return ((place, None, child) for place, child in enumerate(value))
+    return ((place, name, child) for place, (name, child) in enumerate(value.items()))
 
 
 def _words(scalar: Any) -> str:

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote, urlencode
 
@@ -22,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import secrecy
+from app.core.lane import apart
 from app.core.model import (
     AnyTarget,
     DemoTarget,
@@ -129,9 +131,85 @@ class Context:
 def json_bytes(value: Any) -> bytes:
     """JSON for a script: plain ASCII, so that nothing in it can break on the way; never NaN."""
     try:
-        return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+        return _json(value).encode()
     except ValueError:
-        return json.dumps(_finite(value), ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+        return _json(_finite(value)).encode()
+
+
+async def json_bytes_apart(value: Any) -> bytes:
+    """The same; what is large is written in a thread, and so that everybody else can run meanwhile."""
+    return json_bytes(value) if _weight(value, _LARGE) < _LARGE else await apart(_json_in_pieces, value)
+
+
+_LARGE = 2_000
+_PIECE = 500
+"""Values that are written as JSON at once. C does it, and nobody else runs until it is done."""
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def _json_in_pieces(value: Any) -> bytes:
+    out: list[str] = []
+    try:
+        _write_in_pieces(value, out)
+    except ValueError:
+        out.clear()
+        _write_in_pieces(_finite(value), out)
+    return "".join(out).encode()
+
+
+def _write_in_pieces(value: Any, out: list[str]) -> None:
+    """A container with much in it child by child, small neighbours together; all else at once."""
+    if not isinstance(value, dict | list | tuple) or not value or _weight(value, _PIECE) < _PIECE:
+        out.append(_json(value))
+        return
+    named = isinstance(value, dict)
+    out.append("{" if named else "[")
+    held: list[Any] = []
+    room, first = _PIECE, True
+
+    def written(text: str) -> None:
+        nonlocal first
+        out.append(text if first else "," + text)
+        first = False
+
+    def flush() -> None:
+        nonlocal room
+        if held:
+            written(_json(dict(held) if named else held)[1:-1])
+            held.clear()
+        room = _PIECE
+
+    for each in value.items() if isinstance(value, dict) else value:
+        child = each[1] if named else each
+        weight = _weight(child, _PIECE)
+        if weight > room:
+            flush()
+        if weight < _PIECE:
+            held.append(each)
+            room -= weight
+            continue
+        written(f"{_json(each[0])}:" if named else "")
+        _write_in_pieces(child, out)
+    flush()
+    out.append("}" if named else "]")
+
+
+def _weight(value: Any, most: int) -> int:
+    """How many values are in a value, itself counted, a long text as many; no more than `most` are looked at."""
+    count, stack = 0, [value]
+    while stack and count < most:
+        node = stack.pop()
+        count += 1
+        if isinstance(node, str):
+            count += len(node) >> 10
+        elif isinstance(node, dict):
+            stack += islice(node.values(), most)
+        elif isinstance(node, list | tuple):
+            stack += islice(node, most)
+    return count
 
 
 def _finite(value: Any) -> Any:
@@ -333,7 +411,7 @@ def arguments_of(schema: Any) -> list[Argument]:
     required = {one for one in wanted if isinstance(one, str)} if isinstance(wanted, list) else set()
     return [
         Argument(
-            name=name,
+            name=show.gist(name, show.MAX_KEY) if len(name) > show.MAX_KEY else name,
             words=show.type_words(sub),
             required=name in required,
             title=text_of(sub.get("title")) if isinstance(sub, dict) else "",

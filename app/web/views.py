@@ -20,17 +20,18 @@ from app.sessions import Identity, Session, SessionRegistry
 from app.settings import Settings
 from app.web import render as show
 from app.web.call_views import (
-    CARD_REPLY_BYTES,
     CARDS,
     CallCard,
     Calls,
     CallView,
     call,
+    call_alone_json,
     call_card,
     call_json,
     call_line,
     calls,
     is_call_of,
+    is_large,
     recent_calls,
 )
 from app.web.connect_views import (
@@ -64,6 +65,7 @@ from app.web.shell import (
     fragment,
     jinja,
     json_bytes,
+    json_bytes_apart,
     key_at,
     keys_of,
     list_of,
@@ -80,7 +82,6 @@ from app.web.shell import (
 __all__ = [
     "CALL_WORDS",
     "CARDS",
-    "CARD_REPLY_BYTES",
     "STATE_WORDS",
     "About",
     "Argument",
@@ -112,6 +113,7 @@ __all__ = [
     "annotation_words",
     "arguments_of",
     "call",
+    "call_alone_json",
     "call_card",
     "call_json",
     "call_line",
@@ -127,8 +129,10 @@ __all__ = [
     "fragment",
     "home",
     "is_call_of",
+    "is_large",
     "jinja",
     "json_bytes",
+    "json_bytes_apart",
     "log",
     "message",
     "message_json",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from app import __version__
-from tests.bench import asks, calls, eras, growth, lists, memory, page, results, start
+from tests.bench import asks, calls, eras, floods, growth, lists, memory, page, results, start
 from tests.bench.table import Part, Say, render
 
 SECTIONS: dict[str, Callable[[Say], Part]] = {
@@ -20,6 +20,7 @@ SECTIONS: dict[str, Callable[[Say], Part]] = {
     "asks": asks.measure,
     "results": results.measure,
     "lists": lists.measure,
+    "floods": floods.measure,
     "memory": memory.measure,
     "growth": growth.measure,
 }

@@ -161,6 +161,17 @@ def x_huge(peer, request):
     peer.write(tail)
 
 
+def x_torrent(peer, request):
+    """One line: `head`, then `unit` so many times, then `tail`; with `times` that line so often, then an answer."""
+    params = request["params"]
+    head, unit, tail = (params[part].replace("$ID", str(request["id"])).encode() for part in ("head", "unit", "tail"))
+    line = head + unit * params["count"] + tail + b"\n"
+    for _ in range(params.get("times", 1)):
+        peer.write(line)
+    if "times" in params:
+        peer.answer(request, {"content": []})
+
+
 def x_stderr(peer, request):
     os.write(2, base64.b64decode(request["params"]["base64"]))
     peer.answer(request, {})

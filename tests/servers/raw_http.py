@@ -263,6 +263,19 @@ def x_http(turn):
     raise Closed
 
 
+def x_torrent(turn):
+    """Exact bytes instead of an HTTP answer: `head`, then `unit` so many times, then `tail`, with `chunked` as the last
+    chunk of a body; then the socket is closed."""
+    head, unit, tail = (turn.fill(turn.params[part]).encode("latin-1") for part in ("head", "unit", "tail"))
+    turn.wire.raw(head)
+    block, left = unit * max(1, 65536 // len(unit)), turn.params["count"] * len(unit)
+    while left > 0:
+        turn.wire.raw(block[:left])
+        left -= len(block)
+    turn.wire.raw(b"%x\r\n%s\r\n0\r\n\r\n" % (len(tail), tail) if turn.params.get("chunked") else tail)
+    raise Closed
+
+
 def x_script(turn):
     """Exact bytes of a stream, as base64 or text; with `resume`, what a GET with a Last-Event-ID gets later."""
     for last_id, script in turn.params.get("resume", {}).items():

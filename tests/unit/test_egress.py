@@ -4,17 +4,20 @@ import ipaddress
 import os
 import socket
 import struct
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Literal
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import httpcore2
 import psutil
 import pytest
 
-from app.egress import Egress, EgressError, Policy, split
+from app.egress import Egress, EgressError, Policy, _GuardedBackend, split
+from app.settings import MIB
 from tests.drive_http import raw_web
 
 Mode = Literal["local", "team", "demo"]
@@ -364,3 +367,42 @@ async def test_a_connection_that_was_reset_says_so_in_words():
         assert (fault.value.kind, fault.value.detail) == ("cut", "Connection reset by peer")
         group.cancel_scope.cancel()
     await listener.aclose()
+
+
+@pytest.mark.requirement("M01")
+async def test_m01_whoever_takes_long_over_a_read_gets_less_the_next_time_and_others_get_their_turn():
+    """A socket with plenty in it, read by somebody quick, then by somebody who keeps everybody waiting."""
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async def pour(client: anyio.abc.SocketStream) -> None:
+        async with client:
+            with suppress(anyio.BrokenResourceError):
+                while True:
+                    await client.send(b"x" * MIB)
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, pour)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        stream = await _GuardedBackend(Policy()).connect_tcp("127.0.0.1", port)
+        quick = [len(await stream.read(MIB)) for _ in range(20)]
+        assert max(quick) == 64 * 1024, "nobody is kept waiting, so as much is read as fits"
+        group.start_soon(others)
+        slow = []
+        for _ in range(8):
+            slow.append(len(await stream.read(MIB)))
+            seen, end = turns, time.perf_counter() + 0.02
+            while time.perf_counter() < end:
+                pass
+            assert turns == seen
+        assert slow[-1] == 1024, "the work of one read is small now"
+        assert turns > len(slow), "and others had more than one turn each time"
+        again = [len(await stream.read(MIB)) for _ in range(20)]
+        assert max(again) == 64 * 1024, "nothing is held against anybody"
+        await stream.aclose()
+        group.cancel_scope.cancel()

@@ -31,6 +31,8 @@ from app.core.forms.values import MISSING, figure, from_json_text, same, show
 from app.core.forms.words import alternative_name, item_name
 
 MAX_FIELDS = 600
+MAX_NAME = 500
+"""Characters of a name and of all names around it: a field says them several times."""
 MAX_DEPTH = 20
 MAX_ALL_OPTIONS = 5_000
 MAX_CHECKBOXES = 40
@@ -179,6 +181,8 @@ class Builder:
         if self._fields + len(properties) > MAX_FIELDS:
             why = f"It has {figure(len(properties))} properties, too many for the form."
             return leaves.json_box(schema, spot, source, why)
+        if any(len(spot.pointer) + len(key) > MAX_NAME for key in properties):
+            return leaves.json_box(schema, spot, source, "A name in it is too long for the form.")
         made = leaves.common("object", schema, spot)
         if not self._group(made, source):
             return made

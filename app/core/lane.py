@@ -1,0 +1,79 @@
+"""Large work: in a thread, one piece after the other, with the memory given back afterwards.
+
+Whoever reads, judges or shows something large does it here, so that at most one thread competes with the event loop,
+and trees of megabytes do not stand side by side. Owns the lane and the clock of giving back; knows no JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import gc
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_QUIET_SECONDS = 1.0
+"""How long after large work its memory is given back: what was made is in use for a moment."""
+
+_lane: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("lane")
+_due: anyio.lowlevel.RunVar[bool | None] = anyio.lowlevel.RunVar("due", default=None)
+"""Whether memory will be given back in a moment, and then whether cycles are looked for too."""
+
+
+async def apart(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Do large work in a thread, when all that came before is done."""
+    try:
+        lane = _lane.get()
+    except LookupError:
+        lane = anyio.CapacityLimiter(1)
+        _lane.set(lane)
+    try:
+        return await anyio.to_thread.run_sync(functools.partial(function, *arguments, **named), limiter=lane)
+    finally:
+        give_back_soon()
+
+
+def give_back_soon(*, cycles: bool = False) -> None:
+    """Something large is no longer needed, or soon will not be; `cycles` when objects that know each other are gone.
+
+    At most once in a while, in a thread."""
+    due = _due.get()
+    _due.set(cycles or bool(due))
+    if due is None:
+        asyncio.get_running_loop().call_later(_QUIET_SECONDS, _give_back_now)
+
+
+def _give_back_now() -> None:
+    cycles = bool(_due.get())
+    _due.set(None)
+    asyncio.get_running_loop().run_in_executor(None, _give_back, cycles)
+
+
+def _give_back(cycles: bool) -> None:
+    """Python frees what a tree took, but the C library keeps most of it, and large buffers too, until it is asked."""
+    if cycles:
+        gc.collect()
+    trim = _trimmer()
+    if trim is not None:
+        trim(0)
+
+
+@functools.cache
+def _trimmer() -> Callable[[int], int] | None:
+    """`malloc_trim`, where the C library is glibc; None elsewhere."""
+    import ctypes
+
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError, TypeError):
+        return None
+    trim.argtypes, trim.restype = [ctypes.c_size_t], ctypes.c_int
+    found: Callable[[int], int] = trim
+    return found
