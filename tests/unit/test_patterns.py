@@ -84,7 +84,7 @@ PYTHON = {
     "app/core/forms/words.py:item_name()": Row(
         "labels in schemas of a server", worst=("ies", "sses"), patterns=lambda: [each[0] for each in words._SINGULARS]
     ),
-    "app/core/heads.py:_REST_OF_TEXT": Row(SERVER, worst=('\\', '\\"'), anchored=True),
+    "app/core/heads.py:_REST_OF_TEXT": Row(SERVER, worst=("\\", '\\"'), anchored=True),
     "app/core/heads.py:_TOKEN": Row(SERVER, worst=('"\\', '"\\"', '"a')),
     "app/core/heads.py:_WHOLE": Row(SERVER, most=200),
     "app/core/jsonscan.py:_SCALAR": Row(SERVER, anchored=True),
