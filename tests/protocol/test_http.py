@@ -390,6 +390,7 @@ async def test_a_post_stream_is_resumed_after_exactly_the_time_the_server_asked_
 async def test_the_get_stream_is_resumed_after_exactly_the_time_the_server_asked_for(session: Session):
     with raw_web() as peer:
         await connected(session, peer.target())
+        await until(session, lambda: session.info.stream == "open")
         number = 0
 
         async def measure() -> float:
