@@ -217,8 +217,9 @@ def ask_card(
         card.tree = tree if tree is not None else forms.build(ask.schema)
     elif ask.kind == "url":
         card.url = str(ask.params.get("url", ""))
-        card.link = links.safe_link(card.url)
-        card.url_parts = links.around_host(card.url) if card.link is not None else ("", "", "")
+        link = links.read(card.url)
+        if link is not None:
+            card.link, card.url_parts = link.href, (link.before, link.host, link.after)
     elif ask.kind == "sampling":
         card.sampling = sampling_views.sampling(ask.params, ask.edited)
     else:
@@ -292,17 +293,18 @@ class LinkCard:
 
 def link_cards(required: list[RequiredLink]) -> list[LinkCard]:
     """What a person must open before a call can succeed; an address that may not be opened is text."""
-    return [
-        LinkCard(
-            message=one.message,
-            url=one.url,
-            parts=links.around_host(one.url) if links.safe_link(one.url) is not None else ("", "", ""),
-            link=links.safe_link(one.url),
-            findings=links.url_findings(one.url),
-            completed=one.completed,
-        )
-        for one in required
-    ]
+    return [_link_card(one, links.read(one.url)) for one in required]
+
+
+def _link_card(one: RequiredLink, link: links.Link | None) -> LinkCard:
+    return LinkCard(
+        message=one.message,
+        url=one.url,
+        parts=("", "", "") if link is None else (link.before, link.host, link.after),
+        link=None if link is None else link.href,
+        findings=links.url_findings(one.url),
+        completed=one.completed,
+    )
 
 
 # ----------------------------------------------------------------------------------------------------- answer forms

@@ -13,9 +13,8 @@ from urllib.parse import quote, urlencode
 
 import anyio.to_thread
 
-from app.core import jsontext
+from app.core import jsontext, links
 from app.core.forms.values import same
-from app.core.links import links_json
 from app.core.model import (
     Call,
     Finding,
@@ -171,11 +170,12 @@ class _Shower:
         if kind == "resource_link":
             uri = text_of(item.get("uri"))[:2_000]
             title = (text_of(item.get("title")) or text_of(item.get("name")))[:500]
-            link = show.web_link(uri)
-            host = show.host_of(link)
+            link = links.read(uri)
             page = f"/s/{self.session_id}/resources/one?{urlencode({'uri': uri})}" if uri else ""
             said = f"{title}  {uri}" if title else uri
-            return Block("link", "Resource link", said, link=link, host=host, page=page)
+            if link is None:
+                return Block("link", "Resource link", said, page=page)
+            return Block("link", "Resource link", said, link=link.href, host=link.host, page=page)
         if kind == "resource" and isinstance(item.get("resource"), dict):
             return self.resource(item["resource"], f"{root}/resource")
         label = f"Content of type {show.gist(kind, 40)}" if kind is not None else "Content without a type"
@@ -524,7 +524,7 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
         "as_task": call.as_task,
         "task_id": call.task_id,
         "asks": list(call.asks),
-        "links": links_json(call.links),
+        "links": links.links_json(call.links),
         "retry_of": call.retry_of,
         "rounds": rounds_json(call),
         "round_limit": call.round_limit or None,

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
+from app.core import links
 from app.core.model import Finding, Message, moment
 
 if TYPE_CHECKING:
@@ -346,7 +346,6 @@ MARKDOWN_CHARACTERS: Final = 64 * 1024
 MARKDOWN_SECONDS: Final = 2.0
 MARKED: Final = re.compile(r"[*_`#\[\]|~<>]|\n\s*(?:[-+]|\d{1,9}[.)])\s|\n\s*\n|^\s*(?:[-+]|\d{1,9}[.)])\s")
 """Where this is not found, Markdown would look like the text itself."""
-_WEB = re.compile(r"https?://[^\s<>\"'\\]{1,2000}", re.IGNORECASE)
 _MAIL = re.compile(r"mailto:[^\s<>\"'\\]{1,500}", re.IGNORECASE)
 _TAGS: Final = {
     *("p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code", "em", "strong", "s", "a"),
@@ -357,20 +356,6 @@ _HEADS: Final = {"h1": "mh1", "h2": "mh2"}
 
 class TooMuch(Exception):
     """More than is rendered: too long, or too slow. Its text is a sentence for the page."""
-
-
-def web_link(uri: str) -> str:
-    """The address when a person may open it from here: http and https only (S32)."""
-    return uri if _WEB.fullmatch(uri) else ""
-
-
-def host_of(uri: str) -> str:
-    """The host of a web address, as the browser will look it up: letters of other alphabets in their xn-- form."""
-    try:
-        host = urlsplit(uri).hostname or ""
-        return host if host.isascii() else host.encode("idna").decode()
-    except ValueError:
-        return ""
 
 
 def markdown(text: str, seconds: float = MARKDOWN_SECONDS) -> Markup:
@@ -387,7 +372,7 @@ def markdown(text: str, seconds: float = MARKDOWN_SECONDS) -> Markup:
         _parser(seconds).render(visible(text)),
         tags=_TAGS,
         attributes={"a": {"href", "title"}, "ol": {"start"}},
-        attribute_filter=lambda tag, name, value: value if name != "href" or _opens(value) else None,
+        attribute_filter=lambda tag, name, value: value if name != "href" else _opened(value),
         tag_attribute_values={"p": {"class": set(_HEADS.values()) | {"mh3"}}},
         set_tag_attribute_values={"a": {"target": "_blank"}},
         url_schemes={"http", "https", "mailto"},
@@ -399,8 +384,10 @@ def markdown(text: str, seconds: float = MARKDOWN_SECONDS) -> Markup:
     return Markup(html.replace("</table>", "</table></div>"))
 
 
-def _opens(address: str) -> bool:
-    return bool(_WEB.fullmatch(address) or _MAIL.fullmatch(address))
+def _opened(address: str) -> str | None:
+    """The address that a link of Markdown may have; None when it may have none."""
+    link = links.read(address)
+    return link.href if link is not None else address if _MAIL.fullmatch(address) else None
 
 
 def _parser(seconds: float) -> MarkdownIt:
@@ -440,13 +427,14 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
         if token.type == "image":
             source = str(token.attrGet("src") or "")
             words = Token("text", "", 0, content=f"image: {token.content or 'without a name'}")
-            if href or not web_link(source):
+            link = links.read(source)
+            if href or link is None:
                 yield words
                 continue
-            yield Token("link_open", "a", 1, attrs={"href": source})
+            yield Token("link_open", "a", 1, attrs={"href": link.href})
             yield words
             yield Token("link_close", "a", -1)
-            yield Token("text", "", 0, content=f" ({host_of(source)})")
+            yield Token("text", "", 0, content=f" ({link.host})")
             continue
         if token.type == "link_open":
             href, said = str(token.attrGet("href") or ""), ""
@@ -454,8 +442,9 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
             said += token.content
         yield token
         if token.type == "link_close":
-            if (host := host_of(href)) and said != href:
-                yield Token("text", "", 0, content=f" ({host})")
+            link = links.read(href)
+            if link is not None and said != link.href:
+                yield Token("text", "", 0, content=f" ({link.host})")
             href = ""
 
 
