@@ -425,6 +425,10 @@ class Rpc(Dispatcher[TransportContext]):
         for finding in checks.frame(parsed, "in", over_http=exchange is not None):
             self._recorder.finding(message.seq, finding)
         value = parsed.value
+        large = len(raw) > THREAD_ABOVE
+        hidden = checks.hidden_text
+        for finding in await anyio.to_thread.run_sync(hidden, raw, value) if large else hidden(raw, value):
+            self._recorder.finding(message.seq, finding)
         match message.kind:
             case "response" | "error":
                 self._settle(Reply(message.seq, raw, value), value, via)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from app.core import links
+from app.core import hidden, links
 from app.core.model import Finding, Message, moment
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Html = Markup
 THIN: Final = "\u202f"
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\r": "&#13;"})
-_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_MARKUP_EXACT = _MARKUP | {0xFDD0: "&#xfdd0;"}
 _SHORT = 72
 _CODE = re.compile(r"`([^`]{1,400})`")
 
@@ -56,14 +56,64 @@ def asset(path: str) -> str:
 ICONS: Final = asset("icons.svg")
 
 
-def visible(text: str) -> str:
-    """The text with characters that hide or reorder other text written out as escapes."""
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _INVISIBLE.search(text) else text
+# ------------------------------------------------------------------------------------------------------------- marks
+#
+# What is hidden in a text is written out where the text enters a page, and there nobody knows whether it will stand in
+# an element or in an attribute. So a mark first stands between two noncharacters, which no text of a server keeps, and
+# is drawn when the page is complete: as an element with a title, or as plain text where no element can be.
+
+_OPEN, _ABOUT, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
+_MARK = f"{_OPEN}([^{_ABOUT}]*){_ABOUT}([^{_CLOSE}]*){_CLOSE}"
+_MARK_ALONE = re.compile(_MARK)
+_TAG_OR_MARK = re.compile(
+    r"<(?:(textarea|title|option|svg|script|style)\b|[a-zA-Z/!])" + r"""(?:[^"'>]|"[^"]*"|'[^']*')*>""" + f"|{_MARK}"
+)
+"""A tag with all its attributes, the first group naming an element that holds only text; or a mark outside of tags."""
+
+
+def visible(text: str, *, strict: bool = False) -> str:
+    """The text with what hides or reorders other text written out; plain text, for what is no page."""
+    return hidden.visible(text, strict=strict)
+
+
+def marked(text: str, *, strict: bool = False) -> str:
+    """The same for a page: what was hidden stands in marks, which `drawn` draws."""
+    return hidden.visible(text, lambda words, about: f"{_OPEN}{words}{_ABOUT}{about}{_CLOSE}", strict=strict)
 
 
 def esc(text: str) -> str:
     """Text for HTML, in an element or in a quoted attribute; nothing in it can hide."""
-    return visible(text).translate(_MARKUP)
+    return marked(text).translate(_MARKUP)
+
+
+def esc_exact(text: str) -> Markup:
+    """Text that comes back to us as it is, in a form field or in an attribute: nothing in it is written out."""
+    return Markup(text.translate(_MARKUP_EXACT))
+
+
+def drawn(html: str) -> str:
+    """A page, or a part of one, with its marks drawn."""
+    if _OPEN not in html:
+        return html
+    out: list[str] = []
+    done, only_text = 0, ""
+    for found in _TAG_OR_MARK.finditer(html):
+        out.append(html[done : found.start()])
+        done = found.end()
+        if found[0][0] == "<":
+            if found[1] or found[0][2:-1] == only_text:
+                only_text = found[1] or ""
+            out.append(_MARK_ALONE.sub(r"\1", found[0]))
+        elif only_text:
+            out.append(found[2])
+        else:
+            out.append(f'<span class="mark" title="{found[3]}">{found[2]}</span>')
+    return "".join([*out, html[done:]])
+
+
+def page_bytes(html: str) -> bytes:
+    """A page, or a part of one, as it leaves: the one place where HTML becomes bytes."""
+    return drawn(html).encode("utf-8", "backslashreplace")
 
 
 # ------------------------------------------------------------------------------------------------ numbers and times
@@ -187,7 +237,7 @@ class _Tree:
         self.left -= 1
         label = f'<span class="jk">{esc(key[: self.max_string])}</span>: ' if key is not None else ""
         marked = " jh" if pointer in self.marks else ""
-        at = f' data-k="{esc(part)}"' if self.lazy and depth else ""
+        at = f' data-k="{esc_exact(part)}"' if self.lazy and depth else ""
         if isinstance(value, list) and value and _on_one_line(value):
             self.left -= len(value)
             inside = ", ".join(_scalar(item, self.max_string) for item in value)

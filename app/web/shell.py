@@ -39,6 +39,27 @@ RAIL_TOOLS = 200
 # ------------------------------------------------------------------------------------------------------- templates
 
 
+class Exact(str):
+    """Text that goes into a form field and comes back: nothing in it may be written out as an escape."""
+
+    __slots__ = ()
+
+
+class Name(str):
+    """What a server calls something: even what is ordinary in other texts is marked, so that two names differ (H08)."""
+
+    __slots__ = ()
+
+
+def _finalized(value: Any) -> Any:
+    """Nothing that a template writes can hide, unless it says that it must be exact."""
+    if type(value) is str:
+        return show.marked(value)
+    if isinstance(value, Name):
+        return show.marked(value, strict=True)
+    return show.esc_exact(value) if isinstance(value, Exact) else value
+
+
 jinja = Environment(
     loader=FileSystemLoader(show.directory("templates")),
     autoescape=True,
@@ -46,7 +67,7 @@ jinja = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     auto_reload=False,
-    finalize=lambda value: show.visible(value) if type(value) is str else value,
+    finalize=_finalized,
 )
 jinja.filters.update(
     size=show.size,
@@ -62,13 +83,8 @@ jinja.filters.update(
 )
 
 
-class Exact(str):
-    """Text that goes into a form field and comes back: nothing in it may be written out as an escape."""
-
-    __slots__ = ()
-
-
 jinja.filters["exact"] = Exact
+jinja.filters["name"] = Name
 jinja.globals.update(asset=show.asset, icons=show.ICONS)
 
 
@@ -116,7 +132,7 @@ async def render(
         return Response(json_bytes(context.as_json()), status, extra, "application/json")
     wanted_part = request.headers.get("hx-request") == "true" and context.part is not None
     html = fragment(context.part if wanted_part and context.part else context.template, **context.values())
-    return Response(html.encode("utf-8", "backslashreplace"), status, extra, "text/html; charset=utf-8")
+    return Response(show.page_bytes(html), status, extra, "text/html; charset=utf-8")
 
 
 # ------------------------------------------------------------------------------------------------- words and labels
@@ -172,7 +188,7 @@ _INDEX = re.compile(r"~(\d{1,6})")
 def _speakable(name: Any) -> bool:
     if not isinstance(name, str) or not name or len(name) > 500 or _INDEX.fullmatch(name):
         return False
-    if show.visible(name) != name or any(mark in name for mark in "\t\r\n"):
+    if show.visible(name, strict=True) != name or any(mark in name for mark in "\t\r\n"):
         return False
     return not any(part in {".", ".."} for part in re.split(r"[/\\]", name))
 
