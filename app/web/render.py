@@ -32,6 +32,7 @@ MAX_STRING: Final = 4_000
 MAX_DEPTH: Final = 60
 Html = Markup
 """Text that is markup already; other modules name the type and never make one."""
+NOTHING: Final = Markup()
 THIN: Final = "\u202f"
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\r": "&#13;"})
@@ -93,6 +94,7 @@ def esc_exact(text: str) -> Markup:
 
 def drawn(html: str) -> str:
     """A page, or a part of one, with its marks drawn."""
+    html = str(html)
     if _OPEN not in html:
         return html
     out: list[str] = []
@@ -107,7 +109,8 @@ def drawn(html: str) -> str:
         elif only_text:
             out.append(found[2])
         else:
-            out.append(f'<span class="mark" title="{found[3]}">{found[2]}</span>')
+            words, about = Markup(found[2]), Markup(found[3])  # escaped with the text they stand in
+            out.append(f'<span class="mark" title="{about}">{words}</span>')
     return "".join([*out, html[done:]])
 
 
@@ -188,18 +191,18 @@ def shown(text: str) -> Markup:
 # --------------------------------------------------------------------------------------------------------- JSON view
 
 
-def _scalar(value: Any, max_string: int) -> str:
+def _scalar(value: Any, max_string: int) -> Markup:
     if isinstance(value, str):
         more = ""
         if len(value) > max_string:
             more = f'<span class="jc"> … {number(len(value) - max_string)} more characters</span>'
             value = value[:max_string]
-        return f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}'
+        return Markup(f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}')
     if value is None or isinstance(value, bool):
-        return f'<span class="jb">{json.dumps(value)}</span>'
-    if isinstance(value, dict):
-        return "{}"
-    return "[]" if isinstance(value, list) else f'<span class="jn">{esc(str(value)[:max_string])}</span>'
+        return Markup(f'<span class="jb">{esc(json.dumps(value))}</span>')
+    if isinstance(value, dict | list):
+        return Markup("{}" if isinstance(value, dict) else "[]")
+    return Markup(f'<span class="jn">{esc(str(value)[:max_string])}</span>')
 
 
 def _on_one_line(value: list[Any]) -> bool:
@@ -231,24 +234,24 @@ class _Tree:
         self.open_depth, self.left, self.max_string, self.marks = open_depth, max_nodes, max_string, marks
         self.lazy = lazy
         self.cut = 0
-        self.out: list[str] = []
+        self.out: list[Markup] = []
 
     def write(self, key: str | None, value: Any, depth: int, pointer: str, part: str = "") -> None:
         self.left -= 1
-        label = f'<span class="jk">{esc(key[: self.max_string])}</span>: ' if key is not None else ""
-        marked = " jh" if pointer in self.marks else ""
-        at = f' data-k="{esc_exact(part)}"' if self.lazy and depth else ""
+        label = Markup(f'<span class="jk">{esc(key[: self.max_string])}</span>: ') if key is not None else NOTHING
+        marked = Markup(" jh") if pointer in self.marks else NOTHING
+        at = Markup(f' data-k="{esc_exact(part)}"') if self.lazy and depth else NOTHING
         if isinstance(value, list) and value and _on_one_line(value):
             self.left -= len(value)
             inside = ", ".join(_scalar(item, self.max_string) for item in value)
-            self.out.append(f'<div class="l{marked}"{at}>{label}[{inside}]</div>')
+            self.out.append(Markup(f'<div class="l{marked}"{at}>{label}[{inside}]</div>'))
         elif isinstance(value, dict | list) and value:
             self._branch(label, value, depth, pointer, marked, at)
         else:
-            self.out.append(f'<div class="l{marked}"{at}>{label}{_scalar(value, self.max_string)}</div>')
+            self.out.append(Markup(f'<div class="l{marked}"{at}>{label}{_scalar(value, self.max_string)}</div>'))
 
     def _branch(
-        self, label: str, value: dict[str, Any] | list[Any], depth: int, pointer: str, marked: str, at: str
+        self, label: Html, value: dict[str, Any] | list[Any], depth: int, pointer: str, marked: Html, at: Html
     ) -> None:
         begin, end, word = ("{", "}", "member") if isinstance(value, dict) else ("[", "]", "item")
         beyond = depth >= MAX_DEPTH or self.left <= 0
@@ -256,18 +259,22 @@ class _Tree:
             self.cut += 1
         if beyond and not self.lazy:
             self.out.append(
-                f'<div class="l{marked}">{label}{begin}<span class="jc"> {plural(len(value), word)}, not shown '
-                f"</span>{end}</div>"
+                Markup(
+                    f'<div class="l{marked}">{label}{begin}<span class="jc"> {plural(len(value), word)}, not shown '
+                    f"</span>{end}</div>"
+                )
             )
             return
         opened = " data-lazy" if beyond else " open" if depth < self.open_depth else ""
         self.out.append(
-            f'<details{opened}{at}><summary class="{marked.strip()}">{label}{begin}<span class="jc"> '
-            f"{plural(len(value), word)} {end}</span></summary><div>"
+            Markup(
+                f'<details{opened}{at}><summary class="{marked}">{label}{begin}<span class="jc"> '
+                f"{plural(len(value), word)} {end}</span></summary><div>"
+            )
         )
         if not beyond:
             self.members(value, depth, pointer)
-        self.out.append(f'</div><div class="l jz">{end}</div></details>')
+        self.out.append(Markup(f'</div><div class="l jz">{end}</div></details>'))
 
     def members(self, value: dict[str, Any] | list[Any], depth: int, pointer: str, offset: int = 0) -> None:
         """The members of a branch, from one of them on."""
@@ -282,11 +289,9 @@ class _Tree:
                 rest = len(value) - offset - written
                 self.cut += rest
                 said = f"… {plural(rest, 'more ' + word, 'more ' + word + 's')}"
-                self.out.append(
-                    f'<button type="button" class="l jc" data-more="{offset + written}">{said}, show the next</button>'
-                    if self.lazy
-                    else f'<div class="l jc">{said}</div>'
-                )
+                following = offset + written
+                button = f'<button type="button" class="l jc" data-more="{following:d}">{said}, show the next</button>'
+                self.out.append(Markup(button if self.lazy else f'<div class="l jc">{said}</div>'))
                 break
             part = step(name)
             self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{part}", part)
@@ -311,7 +316,7 @@ def tree(
     cut = ""
     if writer.cut and not source:
         cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>'
-    inside = "".join(writer.out)
+    inside = markup(writer.out)
     asks = f' data-tree="{esc(source)}"' if source else ""
     return Markup(
         f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>{cut}'
@@ -323,7 +328,7 @@ def branch(value: Any, offset: int, *, max_nodes: int = 1_000, max_string: int =
     writer = _Tree(2, max_nodes, max_string, frozenset(), lazy=True)
     if isinstance(value, dict | list):
         writer.members(value, 0, "", offset)
-    return Markup("".join(writer.out))
+    return markup(writer.out)
 
 
 def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
@@ -331,7 +336,7 @@ def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
     writer = _Tree(0, 0, 200, frozenset(), lazy=True)
     for pointer, value in found:
         writer.write(pointer or "(the whole)", value, 1, pointer, pointer[1:])
-    inside = "".join(writer.out)
+    inside = markup(writer.out)
     return Markup(
         f'<div class="json" role="group" aria-label="Found" tabindex="0" data-tree="{esc(source)}" hx-ignore>'
         f"{inside}</div>"
@@ -500,6 +505,7 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
 
 # ---------------------------------------------------------------------------------------------------------- log rows
 
+_KIND = {kind: kind for kind in ("request", "response", "error", "notification", "invalid")}
 _GLYPH = {"request": "req", "response": "res", "error": "res", "notification": "not", "invalid": "not"}
 
 
@@ -514,46 +520,49 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _chip(findings: tuple[Finding, ...]) -> str:
+def _chip(findings: tuple[Finding, ...]) -> Markup:
     if not findings:
-        return ""
+        return NOTHING
     worst = next((one for one in findings if one.level == "must"), findings[0])
     icon = "must" if worst.level == "must" else "should"
-    more = f" +{len(findings) - 1}" if len(findings) > 1 else ""
-    return (
+    more = f" +{len(findings) - 1:d}" if len(findings) > 1 else ""
+    return Markup(
         f'<span class="chip mk"><svg class="i" aria-hidden="true"><use href="{ICONS}#{icon}"/></svg>'
         f'<span class="sr">finding </span>{esc(worst.id)}{more}</span>'
     )
 
 
-def _gist(message: Message, findings: tuple[Finding, ...]) -> str:
+def _gist(message: Message, findings: tuple[Finding, ...]) -> Markup:
     peek = f'<span class="peek">{esc(message.gist)}</span>'
-    return f'<span class="gist">{peek}{_chip(findings)}</span>' if findings else peek
+    return Markup(f'<span class="gist">{peek}{_chip(findings)}</span>' if findings else peek)
 
 
 POLLS: Final = frozenset({"tasks/get", "ping", "completion/complete"})
 """Methods that repeat: a run of them is folded into one line of the log, with a count."""
 
 
-def _poll(message: Message, findings: tuple[Finding, ...]) -> str:
+def _poll(message: Message, findings: tuple[Finding, ...]) -> Markup:
     """Marks a row that may be folded with others like it. What is remarkable never is."""
     if findings or message.kind not in {"request", "response"} or message.method is None:
-        return ""
-    return f' data-poll="{esc(message.method[:200])}"' if message.quiet or message.method in POLLS else ""
+        return NOTHING
+    if not message.quiet and message.method not in POLLS:
+        return NOTHING
+    return Markup(f' data-poll="{esc(message.method[:200])}"')
 
 
-def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
+def log_row(message: Message, findings: tuple[Finding, ...], base: str, *, found: bool = False) -> Markup:
     """One row of the log. Hand-made and not a template: a burst renders thousands of them."""
     out = message.direction == "out"
     glyph = ("o-" if out else "i-") + _GLYPH[message.kind]
+    seq = message.seq
     reply = message.kind in {"response", "error"}
     bad = " bad2" if message.kind in {"error", "invalid"} else ""
     method = message.method or ("reply" if reply else "not a message")
     side, word = ("o", "sent") if out else ("t", "received")
-    return (
-        f'<li id="m{message.seq}" data-d="{message.direction}" data-k="{message.kind}"{" data-f" if findings else ""}'
-        f"{' data-quiet' if message.quiet else ''}{_poll(message, findings)}>"
-        f'<a class="m{bad}" href="{base}/log/{message.seq}"><span class="q">{message.seq}</span>'
+    return Markup(
+        f'<li id="{"f" if found else "m"}{seq:d}" data-d="{"out" if out else "in"}" data-k="{_KIND[message.kind]}"'
+        f"{' data-f' if findings else ''}{' data-quiet' if message.quiet else ''}{_poll(message, findings)}>"
+        f'<a class="m{bad}" href="{esc_exact(base)}/log/{seq:d}"><span class="q">{seq:d}</span>'
         f"<time>{clock(message.at)}</time>"
         f'<span class="lane {glyph} {side}" role="img" aria-label="{word}"></span>'
         f'<span class="meth{" re" if reply else ""}">{esc(method[:200])}</span>'
@@ -562,9 +571,14 @@ def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
     )
 
 
-def markup(parts: Iterable[str]) -> Markup:
-    """Rows made by `log_row`, or parts rendered by Jinja, joined."""
+def markup(parts: Iterable[Html]) -> Markup:
+    """Parts that are markup, joined."""
     return Markup("".join(parts))
+
+
+def rendered(text: str) -> Markup:
+    """What a template gave: Jinja escaped everything that went into it."""
+    return Markup(text)
 
 
 # -------------------------------------------------------------------------------------------------- schemas in words

@@ -88,9 +88,9 @@ jinja.filters["name"] = Name
 jinja.globals.update(asset=show.asset, icons=show.ICONS)
 
 
-def fragment(template: str, /, **context: Any) -> str:
-    """One template as text; parts for the stream and for htmx."""
-    return jinja.get_template(template).render(context)
+def fragment(template: str, /, **context: Any) -> Html:
+    """One template as markup; parts for the stream and for htmx."""
+    return show.rendered(jinja.get_template(template).render(context))
 
 
 @dataclass(slots=True)
@@ -446,10 +446,10 @@ def wheretext_of(session: Session) -> tuple[str, str, str]:
     return version, transport_words(session.target), lead
 
 
-def log_rows(session: Session, messages: list[Message]) -> Html:
-    """Rows of the log, ready to insert."""
+def log_rows(session: Session, messages: list[Message], *, found: bool = False) -> Html:
+    """Rows of the log, ready to insert; those that a search found have ids of their own."""
     base, log = f"/s/{session.id}", session.messages
-    return show.markup(show.log_row(message, log.findings(message.seq), base) for message in messages)
+    return show.markup(show.log_row(one, log.findings(one.seq), base, found=found) for one in messages)
 
 
 def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:

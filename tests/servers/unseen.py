@@ -28,8 +28,8 @@ TOOLS = [
 
 
 def say(**message: object) -> None:
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+    sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False).encode() + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def answer(message: dict) -> None:
@@ -47,7 +47,5 @@ def answer(message: dict) -> None:
 
 
 if __name__ == "__main__":
-    sys.stdin.reconfigure(encoding="utf-8")
-    sys.stdout.reconfigure(encoding="utf-8")
-    for line in sys.stdin:
+    for line in sys.stdin.buffer:
         answer(json.loads(line))

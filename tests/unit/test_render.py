@@ -34,7 +34,7 @@ class Tags(HTMLParser):
 
 def parsed(html: str) -> Tags:
     reader = Tags()
-    reader.feed(html)
+    reader.feed(str(html))
     return reader
 
 
