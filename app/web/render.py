@@ -38,6 +38,7 @@ THIN: Final = "\u202f"
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\r": "&#13;"})
 _MARKUP_EXACT = _MARKUP | {0xFDD0: "&#xfdd0;"}
 _SHORT = 72
+_ENDS: Final = 2_048
 _CODE = re.compile(r"`([^`]{1,400})`")
 
 
@@ -386,13 +387,30 @@ def raw_text(raw: bytes, limit: int) -> tuple[str, int]:
 
 
 def base64_bytes(data: Any) -> int | None:
-    """How many bytes a base64 text holds; None when it is none."""
-    if not isinstance(data, str):
+    """How many bytes a base64 text holds; None when it is none. Counted, and of a long one only the ends are read."""
+    if not isinstance(data, str) or len(data) % 4:
         return None
+    skipped = max(0, len(data) - 2 * _ENDS) if "=" not in data[:_ENDS] else 0
     try:
-        return len(base64.b64decode(data, validate=True))
+        read = base64.b64decode(data[:_ENDS] + data[_ENDS + skipped :], validate=True)
     except (binascii.Error, ValueError):
         return None
+    return len(read) + skipped // 4 * 3
+
+
+def brief_json(value: Any) -> str:
+    """JSON to read, in which long texts, pictures for example, are cut."""
+    return json.dumps(_cut(value), ensure_ascii=False, indent=2)
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _cut(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cut(item) for item in value]
+    if isinstance(value, str) and len(value) > _ENDS:
+        return f"{value[:200]}… {number(len(value) - 200)} more characters"
+    return value
 
 
 # ---------------------------------------------------------------------------------------------------------- Markdown

@@ -1,5 +1,6 @@
 """Values to markup: nothing a server says becomes markup, and nothing it says is without a limit."""
 
+import base64
 import time
 from html.parser import HTMLParser
 from typing import Any
@@ -166,6 +167,10 @@ def test_bytes_that_are_no_text_are_still_shown():
 def test_base64_is_measured_or_refused():
     assert render.base64_bytes("aGVsbG8=") == 5
     assert render.base64_bytes("<svg>") is None
+    for size in (0, 1, 2, 3, 1535, 1536, 3071, 3072, 3073, 3074, 100_000, 100_001):
+        assert render.base64_bytes(base64.b64encode(bytes(size)).decode()) == size
+    for wrong in ("a", "ab=c" * 2000, "=" * 8000, "a" * 8000 + "<svg>   ", "é" * 8000):
+        assert render.base64_bytes(wrong) is None
     assert render.base64_bytes(None) is None
 
 
