@@ -311,7 +311,7 @@ async def cancel_call(request: Request) -> Response:
     session, call = call_of(request)
     session.cancel_call(call.id)
     if wants_json(request):
-        return in_json((await views.call(session, call)).as_json())
+        return in_json((await views.call(session, call, script=True)).as_json())
     return _done(request, f"/s/{session.id}/calls/{call.id}")
 
 

@@ -28,7 +28,7 @@ from app.web import render as show
 from app.web.compare_views import can_compare
 from app.web.render import Html
 from app.web.round_views import RoundsView, rounds_json, rounds_view
-from app.web.shell import Context, Shell, key_at, shell, text_of
+from app.web.shell import Twofold, key_at, shell, text_of
 
 CARDS = 20
 """Cards of recent calls on a tool's page."""
@@ -598,19 +598,11 @@ def call_line(session: Session, call: Call) -> CallLine:
 
 
 @dataclass(slots=True)
-class Calls(Context):
+class Calls(Twofold):
     """Every call of the session, newest first."""
 
     template: ClassVar[str] = "pages/calls.html"
     part: ClassVar[str | None] = "parts/_calls.html"
-
-    shell: Shell
-    lines: list[CallLine]
-    connected: bool
-    json: list[dict[str, Any]]
-
-    def as_json(self) -> dict[str, Any]:
-        return {"calls": self.json}
 
 
 _LISTED_RESULT = 16 * 1024
@@ -628,29 +620,21 @@ def calls(session: Session) -> Calls:
     """The list of calls."""
     listed = recent_calls(session)
     return Calls(
-        shell=shell(session, "calls", "Calls"),
-        lines=[call_line(session, call) for call in listed],
-        connected=session.info.state == "ready",
-        json=[_small_result(call) for call in listed],
+        page=lambda: {
+            "shell": shell(session, "calls", "Calls"),
+            "lines": [call_line(session, call) for call in listed],
+            "connected": session.info.state == "ready",
+        },
+        json=lambda: {"calls": [_small_result(call) for call in listed]},
     )
 
 
 @dataclass(slots=True)
-class CallView(Context):
+class CallView(Twofold):
     """One call on its own page."""
 
     template: ClassVar[str] = "pages/call.html"
     part: ClassVar[str | None] = "parts/_call.html"
-
-    shell: Shell
-    call: CallCard
-    params: Html | None
-    tool_href: str
-    sequence: sequence.Drawing
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 async def show_result(session: Session, call: Call, result: Any, *, alone: bool) -> Shown:
@@ -663,20 +647,22 @@ async def show_result(session: Session, call: Call, result: Any, *, alone: bool)
     return made
 
 
-async def call(session: Session, call: Call, *, full: bool = False) -> CallView:
-    """One call with its result."""
+async def call(session: Session, call: Call, *, full: bool = False, script: bool = False) -> CallView:
+    """One call with its result; for a script nothing of the page is made."""
     result = await result_of(session, call)
+    shown = None if script else await show_result(session, call, result, alone=True)
+    return CallView(page=lambda: _call_page(session, call, shown, full), json=lambda: call_json(call, result))
+
+
+def _call_page(session: Session, call: Call, shown: Shown | None, full: bool) -> dict[str, Any]:
     tool_href = ""
     if call.method == "tools/call":
         tool_href = _again(session, call).partition("?")[0]
         tool_href = tool_href if "/tools/" in tool_href else ""
-    return CallView(
-        shell=shell(session, "call", f"Call {call.id.lstrip('c')}", of=call.id),
-        call=call_card(
-            session, call, shown=await show_result(session, call, result, alone=True), alone=True, full=full
-        ),
-        params=show.tree(call.params, open_depth=3, label="What was asked") if call.params else None,
-        tool_href=tool_href,
-        sequence=sequence.of_call(session, call),
-        json=call_json(call, result),
-    )
+    return {
+        "shell": shell(session, "call", f"Call {call.id.lstrip('c')}", of=call.id),
+        "call": call_card(session, call, shown=shown, alone=True, full=full),
+        "params": show.tree(call.params, open_depth=3, label="What was asked") if call.params else None,
+        "tool_href": tool_href,
+        "sequence": sequence.of_call(session, call),
+    }

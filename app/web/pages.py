@@ -55,7 +55,8 @@ async def call(request: Request) -> Response:
     session, found = call_of(request)
     if seconds := waiting_seconds(request):
         await session.wait_call(found, seconds)
-    return await show(request, await views.call(session, found, full="full" in request.query_params))
+    full, script = "full" in request.query_params, wants_json(request)
+    return await show(request, await views.call(session, found, full=full, script=script))
 
 
 async def log(request: Request) -> Response:

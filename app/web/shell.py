@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote, urlencode
@@ -105,6 +106,20 @@ class Context:
 
     def values(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@dataclass(slots=True)
+class Twofold(Context):
+    """A context that makes only what is asked for: the values of its template, or its JSON (H12)."""
+
+    page: Callable[[], dict[str, Any]]
+    json: Callable[[], dict[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json()
+
+    def values(self) -> dict[str, Any]:
+        return self.page()
 
 
 def json_bytes(value: Any) -> bytes:

@@ -3,12 +3,15 @@
 import base64
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from app.core import jsontext
 from app.sessions import Session
 from app.settings import Limits
-from app.web import patches
+from app.web import call_views, patches, task_views, views
+from app.web import tasks as web_tasks
 from tests.drive import RawPeer, call_tool, connected, until
 from tests.web.asgi import Visitor
 
@@ -66,3 +69,47 @@ async def test_h12_a_request_is_answered_and_edited_without_its_picture_on_the_p
     page = await client.get(f"/s/{victim.id}")
     assert "The request was edited before it was used" in page.text and len(page.body) < LIGHT
     assert (await client.get(f"{pictured}?edit=1", hx_request="true")).status == 404
+
+
+@pytest.mark.requirement("H12")
+@pytest.mark.parametrize("path", ["", "/calls", "/calls/{call}", "/tasks"])
+async def test_h12_a_page_makes_no_json_and_json_makes_no_page(
+    victim: Session, client: Visitor, script: Visitor, raw: Raw, monkeypatch: pytest.MonkeyPatch, path: str
+):
+    await connected(victim, raw().target)
+    reply = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}'
+    done = await call_tool(victim, "say", {"lines": [reply]})
+    address = f"/s/{victim.id}{path.format(call=done.id)}"
+    before = await script.json(address)
+
+    def unwanted(*_: Any, **__: Any) -> Any:
+        raise AssertionError("nobody asked for this")
+
+    json_makers = [
+        (views, "overview_json"),
+        (call_views, "_small_result"),
+        (call_views, "call_json"),
+        (task_views, "task_json"),
+    ]
+    page_makers = [(views, "shell"), (call_views, "shell"), (call_views, "shown_of"), (web_tasks, "shell")]
+    with monkeypatch.context() as patched:
+        for module, name in json_makers:
+            patched.setattr(module, name, unwanted)
+        assert (await client.get(address)).status == 200
+    for module, name in page_makers:
+        monkeypatch.setattr(module, name, unwanted)
+    assert (await script.json(address)).keys() == before.keys()
+
+
+@pytest.mark.requirement("H12")
+async def test_h12_the_page_of_calls_parses_no_reply(
+    victim: Session, client: Visitor, raw: Raw, monkeypatch: pytest.MonkeyPatch
+):
+    await connected(victim, raw().target)
+    for _ in range(5):
+        await call_tool(victim, "say", {"lines": ['{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}']})
+    read: list[bytes] = []
+    monkeypatch.setattr(jsontext, "parse", read.append)
+    page = await client.get(f"/s/{victim.id}/calls")
+    assert page.status == 200 and page.text.count('id="call-c') == 5
+    assert read == []
