@@ -37,6 +37,7 @@ from app.core.model import (
     Side,
     Step,
     Trouble,
+    misfit,
 )
 from app.sessions.asking import Asking
 from app.sessions.calling import Calling
@@ -448,7 +449,7 @@ class Session:
         except ValidationError as fault:
             fields: dict[str, list[str]] = {}
             for error in fault.errors(include_url=False, include_input=False):
-                fields.setdefault("/" + "/".join(str(part) for part in error["loc"]), []).append(error["msg"])
+                fields.setdefault("/" + "/".join(str(part) for part in error["loc"]), []).append(misfit(error))
             raise Refused("These options cannot be used.", fields) from None
         if self._connection is not None:
             self._connection.options = self.options
