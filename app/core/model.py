@@ -598,6 +598,18 @@ class Trouble:
     """The end of what the server wrote to stderr."""
 
 
+def own_fault(fault: BaseException) -> Trouble:
+    """A fault of Parley itself, for whoever was in the middle of something."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    said = f"{type(fault).__name__}: {fault}"[:200].rstrip(" :.")
+    return Trouble(
+        "internal",
+        f"Parley itself failed: {said}. This connection was ended; other sessions go on.",
+        "Connect again. The terminal that runs Parley shows where it failed: please report that.",
+    )
+
+
 @dataclass(slots=True)
 class ConnectionInfo:
     """What is known about the one link of a session. Survives the link, so that a lost one can be explained."""

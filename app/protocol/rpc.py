@@ -31,7 +31,7 @@ from app.core import checks, modern
 from app.core.asks import RpcRefusal
 from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async
 from app.core.log import id_key, is_error, rpc_id_of
-from app.core.model import Direction, Exchange, Finding, Gone, Message, RpcId, Trouble
+from app.core.model import Direction, Exchange, Finding, Gone, Message, RpcId, Trouble, own_fault
 from app.protocol.link import (
     Barrier,
     Delivery,
@@ -358,6 +358,9 @@ class Rpc(Dispatcher[TransportContext]):
                     await anyio.lowlevel.checkpoint()
                 self.trouble = self.trouble or await self._link.ended()
                 group.cancel_scope.cancel()
+        except Exception as fault:
+            self.trouble = self.trouble or own_fault(fault)
+            raise
         finally:
             self.trouble = self.trouble or Trouble("closed", "The connection was closed.", "")
             self.closed.set()
