@@ -183,7 +183,7 @@ class SessionRegistry:
     def learned_era(self, owner: str, target: AnyTarget, era: Era | None) -> None:
         """Remember what a probe found, or that it was wrong; None forgets it."""
         if isinstance(target, StdioTarget):
-            self.group.start_soon(self.store.learn, owner, target, era)
+            self.start_soon(self.store.learn, owner, target, era)
 
     def remember(self, identity: Identity, target: AnyTarget, options: Options | None = None) -> None:
         """Keep a target among the recent ones; the disk follows when it can."""
