@@ -443,6 +443,15 @@ def _clean(file: sqlite3.Connection, rows: list[_Row]) -> None:
         logger.warning("secrets that an older Parley wrote may still be found in the file: %s", fault)
 
 
+def _options(text: str) -> Options:
+    """Options as they were kept. One that is not allowed any more counts as not said."""
+    try:
+        return Options.model_validate_json(text)
+    except ValidationError as fault:
+        wrong = {error["loc"][0] for error in fault.errors() if error["loc"]}
+        return Options.model_validate({key: value for key, value in json.loads(text).items() if key not in wrong})
+
+
 def _of_row(row: tuple[Any, ...]) -> Kept | None:
     """A row of the file, when it still makes sense."""
     key, owner, name, target, missing, options, used = row
@@ -451,7 +460,7 @@ def _of_row(row: tuple[Any, ...]) -> Kept | None:
             id=key,
             owner=owner,
             target=_target.validate_json(target),
-            options=Options.model_validate_json(options),
+            options=_options(options),
             used=used if 0 <= used <= LAST_MOMENT else 0.0,
             name=name,
             missing=tuple(str(one) for one in json.loads(missing)),

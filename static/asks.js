@@ -41,6 +41,8 @@
     meet(card);
     for (const [id, value] of kept(card.dataset.ask)?.values || []) {
       const one = id && document.getElementById(id);
+      // The form to edit a request is fetched when it is opened: what was typed in it must not be forgotten there.
+      if (!one && id.includes('-edit-')) $('details.edit', card)?.setAttribute('open', '');
       if (!one || !card.contains(one)) continue;
       if (['checkbox', 'radio'].includes(one.type)) one.checked = value; else one.value = value;
     }
@@ -85,6 +87,7 @@
     if (node.nodeType !== Node.ELEMENT_NODE) return;
     const card = node.closest('.ask');
     if (card && node.matches?.('[data-settled]')) return settle(card);
+    if (card && node.matches?.('.edit-fields > *')) return restore(card);
     for (const one of node.matches?.('.ask') ? [node] : $$('.ask', node)) {
       if (one.dataset.s !== 'open') { offer(one); continue; }
       const fresh = !firsts.has(one.dataset.ask);

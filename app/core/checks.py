@@ -7,9 +7,11 @@ is the case, and what follows or what to do. Knows JSON-RPC and MCP's rules; kno
 from __future__ import annotations
 
 import json
+import re
+from itertools import islice
 from typing import Any
 
-from app.core import effort, modern
+from app.core import effort, hidden, modern
 from app.core.jsontext import Parsed, whole
 from app.core.model import HANDSHAKE_VERSIONS, Direction, Finding
 
@@ -109,6 +111,83 @@ def _reply_shape(value: dict[str, Any], *, refusal: bool) -> list[Finding]:
                 Finding("R5-01", "must", "`error` needs an integer `code` and a string `message`.", "Shown as it came.")
             )
     return findings
+
+
+_HIDDEN_PLACES = 3
+_HIDDEN_WEIGHED = 200
+"""Places of which the gravest are named."""
+_LOOKED_AT = 20_000
+"""Values of one message in which hidden characters are looked for, once its bytes say that there may be some; a long
+text counts for many."""
+_REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def hidden_text(raw: bytes, value: Any) -> list[Finding]:
+    """The texts of a message that hold characters which do not show, and what those say (H08)."""
+    if not hidden.possible(raw) or not isinstance(value, dict):
+        return []
+    findings: list[Finding] = []
+    places = looked = 0
+    stack: list[tuple[Any, _Place | None]] = [(value.get(key), None) for key in ("error", "result", "params")]
+    while stack and looked < _LOOKED_AT:
+        node, place = stack.pop()
+        if isinstance(node, str):
+            looked += 1 + len(node) // 16
+            runs = [node[start:end] for start, end in islice(hidden.find(node), 100)]
+            if runs and places < _HIDDEN_WEIGHED:
+                findings.append(_hidden(runs, _pointer(place)))
+            places += bool(runs)
+        elif isinstance(node, dict):
+            first = list(islice(node.items(), _LOOKED_AT - looked))
+            stack += [(item, (place, key)) for key, item in reversed(first) if _may_hide(item)]
+            stack += [(key, (place, key)) for key, _ in first if not key.isascii()]
+            looked += 1 + len(node)
+        elif isinstance(node, list):
+            last = min(len(node), _LOOKED_AT - looked)
+            stack += [(node[at], (place, str(at))) for at in range(last - 1, -1, -1) if _may_hide(node[at])]
+            looked += 1 + len(node)
+    findings = sorted(findings, key=lambda one: one.level == "note")[:_HIDDEN_PLACES]
+    rest = ""
+    if places > _HIDDEN_PLACES:
+        others = places - _HIDDEN_PLACES
+        texts = "1 more text of this message holds" if others == 1 else f"{others} more texts of this message hold"
+        rest = f"{texts} characters that do not show."
+    elif looked >= _LOOKED_AT and not findings and hidden.certain(raw):
+        rest = "This message holds characters that do not show, beyond the values that were looked at."
+    if rest:
+        findings.append(Finding("H08", "note", rest, "Parley shows each as a mark."))
+    return findings
+
+
+def _may_hide(value: Any) -> bool:
+    return not value.isascii() if isinstance(value, str) else isinstance(value, dict | list)
+
+
+_Place = tuple[Any, str]
+"""Where a value stands: the place of what holds it, or None, and its key or index there."""
+
+
+def _pointer(place: _Place | None) -> str:
+    parts: list[str] = []
+    while place is not None:
+        place, part = place
+        parts.append(part.replace("~", "~0").replace("/", "~1"))
+    return "".join(f"/{part}" for part in reversed(parts))[:200] or "/"
+
+
+def _hidden(runs: list[str], pointer: str) -> Finding:
+    """One text with hidden characters. Only what says something, reorders, or stands in a name is against a SHOULD."""
+    words = " ".join(said for run in runs if (said := hidden.hidden_words(run)))[:300]
+    named = pointer.endswith(("/name", "/uri"))
+    if words:
+        what = f"`{pointer}` holds hidden text, written in characters that do not show: “{words}”."
+    else:
+        kinds = dict.fromkeys(hidden.names(one) for run in runs for one in run[:20])
+        many = "a character that does not show" if sum(map(len, runs)) == 1 else "characters that do not show"
+        what = f"`{pointer}` holds {many}: {', '.join(list(kinds)[:4])}{' and others' if len(kinds) > 4 else ''}."
+    serious = words or named or any(_REORDERING.search(run) for run in runs)
+    advice = "A person does not see it, and a model reads it. Parley shows it as a mark."
+    return Finding("H08", "should" if serious else "note", what, advice)
 
 
 def batch(version: str | None) -> Finding:

@@ -1,80 +1,166 @@
 """Addresses that a server wants a person to open: which may become a link, what to warn of, and error -32042.
 
-Nothing here opens or fetches anything: an address is judged by its letters alone (R4-41). Knows no ask and no page.
+Nothing here opens or fetches anything: an address is judged by its letters alone (R4-41). `read` is the one decision
+whether an address may become a link. It takes only what every reader of addresses understands in the same way, and
+gives it back in the form a browser makes of it, so that the host a page stresses is the host that is opened (H07).
+Knows no ask and no page.
 """
 
 from __future__ import annotations
 
-from typing import Any
-from urllib.parse import urlsplit
+import ipaddress
+import re
+import string
+import unicodedata
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
 
 from app.core.model import CallError, Finding, RequiredLink
 
 URL_ELICITATION_REQUIRED = -32042
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MOST = 20
+_LONGEST: Final = 8_192
+_ADDRESS: Final = re.compile(
+    r"(?P<scheme>https?)://(?:(?P<user>[A-Za-z0-9._~!$&'()*+,;=:%-]{0,500})@)?"
+    r"(?P<host>\[[0-9a-f:]{2,45}\]|[^\x00-\x20\x7f/\\?#@:%\[\]<>\"'^|`{}]{1,253})"
+    r"(?::(?P<port>0|[1-9][0-9]{0,4}))?(?P<rest>[/?#][^\x00-\x20\x7f]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+"""Scheme, two slashes, at most one user name, a host of letters that a host can have, a port, and the rest."""
+_NAME: Final = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*", re.ASCII)
+_NUMBER: Final = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)
+"""A browser reads a host whose last part is a number as an IPv4 address, in six spellings."""
+_AS_IT_IS: Final = string.printable
+_SMALL: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
-def safe_link(url: str) -> str | None:
-    """The address when it may become a link: http or https, strictly read; None for anything else (R4-44, S32)."""
-    if any(ord(char) <= 32 or ord(char) == 127 for char in url):
+@dataclass(slots=True, frozen=True)
+class Link:
+    """An address that may be opened, as a browser writes it: all of it is ASCII, the host is in small letters."""
+
+    href: str
+    before: str
+    """What stands before the host: the scheme, and a user name if there is one."""
+    host: str
+    after: str
+    """What stands after the host: port, path, query and fragment."""
+    scheme: str
+    port: int | None
+    user: bool
+    """Whether there is a user name, which a reader may take for the host."""
+    foreign: bool
+    """Whether the host was written in letters of other alphabets, or stands for such letters."""
+    loopback: bool
+    """Whether it leads back to the machine that opens it."""
+
+
+def read(url: str) -> Link | None:
+    """The address as a link: http or https, strictly read. None for anything else (R4-44, S32, H07)."""
+    found = _ADDRESS.fullmatch(url) if len(url) <= _LONGEST else None
+    host = _host(found["host"].translate(_SMALL)) if found else ""
+    if found is None or not host:
+        return None
+    scheme, user, port, rest = found["scheme"].lower(), found["user"], found["port"], found["rest"] or ""
+    if (port is not None and int(port) > 65_535) or "\\" in re.split("[?#]", rest, maxsplit=1)[0]:
         return None
     try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
+        rest = quote(rest, safe=_AS_IT_IS)
+    except UnicodeEncodeError:
         return None
-    return url if parts.scheme in ("http", "https") and parts.hostname else None
+    before = f"{scheme}://" + ("" if user is None else f"{user}@")
+    after = ("" if port is None else f":{port}") + rest
+    return Link(
+        href=before + host + after,
+        before=before,
+        host=host,
+        after=after,
+        scheme=scheme,
+        port=None if port is None else int(port),
+        user=user is not None,
+        foreign=any(label.startswith("xn--") for label in host.split(".")),
+        loopback=_is_loopback(host),
+    )
 
 
-def around_host(url: str) -> tuple[str, str, str]:
-    """What stands before, in and after the host, so that a page can stress it."""
-    host = urlsplit(url).hostname or ""
-    at = url.lower().find(host, url.find("//") + 2)
-    return (url[:at], url[at : at + len(host)], url[at + len(host) :]) if at >= 0 else (url, "", "")
+def _host(written: str) -> str:
+    """The host as a browser writes it; "" for one that readers may understand differently."""
+    if written.startswith("["):
+        return _ipv6(written[1:-1])
+    try:
+        host = written if written.isascii() else written.encode("idna").decode("ascii")
+        # There and back it must stay the same: then nothing was mapped to another letter, and nothing dropped.
+        letters = host.encode("ascii").decode("idna")
+        if letters != written and (not written.isascii() or letters.encode("idna").decode("ascii") != written):
+            return ""
+        if not _NAME.fullmatch(host) or not _spelled(letters):
+            return ""
+    except UnicodeError:
+        return ""
+    if not _NUMBER.fullmatch(host):
+        return host
+    try:
+        return str(ipaddress.IPv4Address(host))
+    except ValueError:
+        return ""
+
+
+def _spelled(letters: str) -> bool:
+    """Whether other alphabets give it letters only, and no sign that looks like a slash."""
+    return all(one.isascii() or one.isalnum() or unicodedata.category(one)[0] == "M" for one in letters)
+
+
+def _ipv6(written: str) -> str:
+    try:
+        address = ipaddress.IPv6Address(written)
+    except ValueError:
+        return ""
+    # An IPv4 address in disguise is written in two ways; nobody needs it in a link.
+    return "" if address.ipv4_mapped is not None else f"[{address.compressed}]"
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
 
 
 def url_findings(url: str) -> list[Finding]:
     """What to warn of before a person opens an address (R4-43)."""
-    if safe_link(url) is None:
-        return [
-            Finding(
-                "R4-44",
-                "must",
-                "This is not an http or https address, so it cannot be opened from here.",
-                "Decline it.",
-            )
-        ]
-    parts = urlsplit(url)
-    host = parts.hostname or ""
+    link = read(url)
+    if link is None:
+        return [Finding("R4-44", "must", _why_not(url), "Decline it.")]
     findings = []
-    if parts.username is not None or parts.password is not None:
+    if link.user:
         findings.append(
             Finding("R4-43", "should", "The address has a user name before the host, as tricks do.", "Look twice.")
         )
-    if not host.isascii() or any(label.startswith("xn--") for label in host.split(".")):
+    if link.foreign:
         findings.append(
             Finding(
                 "R4-43",
                 "should",
-                f"The host is written in other letters: {_punycode(host)}.",
+                f"The host is written in other letters: {link.host}.",
                 "It may imitate another one.",
             )
         )
-    if parts.scheme == "http" and host not in _LOOPBACK:
+    if link.scheme == "http" and not link.loopback:
         findings.append(
             Finding("R4-43", "should", "The address is not encrypted (http).", "Type nothing secret there.")
         )
-    if parts.port is not None and parts.port not in (80, 443) and host not in _LOOPBACK:
-        findings.append(Finding("R4-43", "note", f"The address uses the unusual port {parts.port}.", ""))
+    if link.port not in (None, 80, 443) and not link.loopback:
+        findings.append(Finding("R4-43", "note", f"The address uses the unusual port {link.port}.", ""))
     return findings
 
 
-def _punycode(host: str) -> str:
-    try:
-        return host.encode("idna").decode()
-    except UnicodeError:
-        return host.encode("ascii", "backslashreplace").decode()
+def _why_not(url: str) -> str:
+    if not url[:8].lower().startswith(("http://", "https://")):
+        return "This is not an http or https address, so it cannot be opened from here."
+    return "This is not an http or https address that all browsers read alike, so it cannot be opened from here."
 
 
 def required_links(error: CallError) -> tuple[list[RequiredLink], list[Finding]]:
@@ -123,7 +209,7 @@ def links_json(links: list[RequiredLink]) -> list[dict[str, Any]]:
             "elicitation_id": link.elicitation_id,
             "message": link.message,
             "url": link.url,
-            "opens": safe_link(link.url) is not None,
+            "opens": read(link.url) is not None,
             "completed": link.completed,
             "findings": [
                 {"id": one.id, "level": one.level, "text": one.text, "advice": one.advice}

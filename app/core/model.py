@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -277,6 +277,11 @@ def target_digest(target: AnyTarget) -> str:
 # ------------------------------------------------------------------------------------------------------- options
 
 
+_DAY_MS = 24 * 3_600_000
+_LONGEST_MS = 30 * _DAY_MS
+"""Nothing that a connection waits for or keeps needs more than a month; far larger numbers are no dates (H12)."""
+
+
 class Options(_Strict):
     """What a connection offers its server, and how patient it is. Keys and defaults are fixed (architecture.md §5)."""
 
@@ -290,16 +295,16 @@ class Options(_Strict):
     roots: bool = True
     ask_roots: bool = False
     receiver_tasks: bool = True
-    receiver_task_ttl_ms: int = Field(default=60_000, gt=0)
-    receiver_task_max_ttl_ms: int = Field(default=3_600_000, gt=0)
-    poll_interval_ms: int = Field(default=2_000, gt=0)
+    receiver_task_ttl_ms: int = Field(default=60_000, gt=0, le=_LONGEST_MS)
+    receiver_task_max_ttl_ms: int = Field(default=3_600_000, gt=0, le=_LONGEST_MS)
+    poll_interval_ms: int = Field(default=2_000, gt=0, le=_DAY_MS)
     awaiting_user_status: Literal["input_required", "working"] = "input_required"
     send_status_notifications: bool = True
-    unattended_limit_ms: int | None = Field(default=None, gt=0)
-    handshake_timeout_ms: int | None = Field(default=None, gt=0, le=24 * 3_600_000)
-    request_timeout_ms: int = Field(default=60_000, gt=0, le=24 * 3_600_000)
+    unattended_limit_ms: int | None = Field(default=None, gt=0, le=_LONGEST_MS)
+    handshake_timeout_ms: int | None = Field(default=None, gt=0, le=_DAY_MS)
+    request_timeout_ms: int = Field(default=60_000, gt=0, le=_DAY_MS)
     reset_timeout_on_progress: bool = True
-    max_total_timeout_ms: int | None = Field(default=None, gt=0, le=24 * 3_600_000)
+    max_total_timeout_ms: int | None = Field(default=None, gt=0, le=_DAY_MS)
     log_level: Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] | None = None
     meta: dict[str, Any] = Field(default_factory=dict)
     extensions: dict[str, Any] = Field(default_factory=dict)
@@ -322,6 +327,14 @@ LIVE_OPTIONS = frozenset(
     }
 )
 """What may change on a live connection: everything the handshake did not already say."""
+
+
+def misfit(error: Mapping[str, Any]) -> str:
+    """What is wrong with one value, from pydantic's account of it, in words that need no knowledge of pydantic."""
+    if error["type"] in ("less_than_equal", "greater_than"):
+        most = error["type"] == "less_than_equal"
+        return f"At most {error['ctx']['le']:,}." if most else f"More than {error['ctx']['gt']:,}."
+    return str(error["msg"]).removeprefix("Value error, ")
 
 
 class Root(_Strict):
@@ -635,6 +648,18 @@ class Trouble:
     exit_code: int | None = None
     last_words: str = ""
     """The end of what the server wrote to stderr."""
+
+
+def own_fault(fault: BaseException) -> Trouble:
+    """A fault of Parley itself, for whoever was in the middle of something."""
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    said = f"{type(fault).__name__}: {fault}"[:200].rstrip(" :.")
+    return Trouble(
+        "internal",
+        f"Parley itself failed: {said}. This connection was ended; other sessions go on.",
+        "Connect again. The terminal that runs Parley shows where it failed: please report that.",
+    )
 
 
 @dataclass(slots=True)

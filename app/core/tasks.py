@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.core.asks import related_task_of
-from app.core.model import Finding, wire_time
+from app.core.model import LAST_MOMENT, Finding, wire_time
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
@@ -342,7 +342,7 @@ class ClientTask:
     @property
     def expires_at(self) -> float | None:
         """The same on the wall."""
-        return None if self.ttl is None else min(self.known_at + self.ttl / 1000, 253_402_300_799.0)
+        return None if self.ttl is None else min(self.known_at + self.ttl / 1000, LAST_MOMENT)
 
     def visit(
         self, at: float, what: str, text: str = "", seq: int | None = None, reply: int | None = None, words: str = ""

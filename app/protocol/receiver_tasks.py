@@ -21,7 +21,7 @@ from typing import Any, Literal
 import anyio
 
 from app.core.asks import INTERNAL_ERROR, INVALID_PARAMS, Answer, RpcRefusal, with_related_task
-from app.core.model import wire_time
+from app.core.model import LAST_MOMENT, wire_time
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 TERMINAL: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
@@ -88,7 +88,7 @@ class ReceiverTask:
     @property
     def expires_at(self) -> float | None:
         """The same on the wall."""
-        return None if self.ttl is None else self.created_at + self.ttl / 1000
+        return None if self.ttl is None else min(self.created_at + self.ttl / 1000, LAST_MOMENT)
 
     def wire(self) -> dict[str, Any]:
         """The task object; `ttl` is always a member (R1-13)."""

@@ -32,7 +32,7 @@ from app.core.heads import HeadReader, heads
 from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async, read_async
 from app.core.lane import apart
 from app.core.log import id_key, is_error, rpc_id_of
-from app.core.model import Direction, Exchange, Finding, Gone, Message, RpcId, Trouble
+from app.core.model import Direction, Exchange, Finding, Gone, Message, RpcId, Trouble, own_fault
 from app.protocol.link import (
     Barrier,
     Delivery,
@@ -385,6 +385,9 @@ class Rpc(Dispatcher[TransportContext]):
                     await anyio.lowlevel.checkpoint()
                 self.trouble = self.trouble or await self._link.ended()
                 group.cancel_scope.cancel()
+        except Exception as fault:
+            self.trouble = self.trouble or own_fault(fault)
+            raise
         finally:
             self.trouble = self.trouble or Trouble("closed", "The connection was closed.", "")
             self.closed.set()
@@ -452,6 +455,9 @@ class Rpc(Dispatcher[TransportContext]):
         for finding in (*remarks, *frame.findings):
             self._recorder.finding(message.seq, finding)
         value = parsed.value
+        large, hidden = len(frame.raw) > THREAD_ABOVE, checks.hidden_text
+        for finding in await apart(hidden, frame.raw, value) if large else hidden(frame.raw, value):
+            self._recorder.finding(message.seq, finding)
         match message.kind:
             case "response" | "error":
                 if frame.place == "unasked":

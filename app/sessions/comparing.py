@@ -6,8 +6,11 @@ conversations are read side by side. Knows sessions and their registry; knows no
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import weakref
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+import anyio
 
 from app.core import compare
 from app.core.model import Call, Gone, Message, Refused
@@ -18,19 +21,39 @@ if TYPE_CHECKING:
     from app.sessions.session import Session
 
 _MESSAGES = 500
+_REFRESH_SECONDS = 0.25
+"""How often a page hears of the other session at most: its events are not ours."""
 
 
 @dataclass(slots=True)
 class Comparison:
-    """One call, and the same call in another session."""
+    """One call, and the same call in another session. It does not keep that one alive: when it is closed, only what
+    differed stays (H12)."""
 
     call_id: str
-    other: Session
+    other_id: str
+    _other: weakref.ref[Session]
     era: Literal["legacy", "modern"]
     """Of the other session."""
     other_call: str | None = None
     words: str = "Connecting to the same server in the other era."
     failed: bool = False
+    differences: list[str] = field(default_factory=list)
+    """What differed, once both calls were settled."""
+
+    @property
+    def open(self) -> Session | None:
+        """The other session; None when it is closed."""
+        other = self._other()
+        return None if other is None or other.closed else other
+
+    @property
+    def other(self) -> Session:
+        """The other session. Gone when it is closed."""
+        other = self.open
+        if other is None:
+            raise Gone("The other session was closed. Compare again to see both conversations.")
+        return other
 
 
 class Comparing:
@@ -51,22 +74,22 @@ class Comparing:
             raise Refused("HTTP with SSE exists only in the older era, so there is nothing to compare with.")
         if not call.settled or call.notification:
             raise Gone("Wait until this call is settled, then compare it.")
+        self.of = {cid: one for cid, one in self.of.items() if cid in session.calls}
         before = self.of.pop(call.id, None)
-        if before is not None and not before.other.closed:
-            self._registry.group.start_soon(self._registry.close, before.other)
+        if before is not None and before.open is not None:
+            self._registry.start_soon(self._registry.close, before.open)
         era: Literal["legacy", "modern"] = "legacy" if session.modern else "modern"
         other = self._registry.open(by)
         other.roots = list(session.roots)
         other.comparing.linked_to = (session.id, call.id)
-        found = self.of[call.id] = Comparison(call.id, other, era)
+        found = self.of[call.id] = Comparison(call.id, other.id, weakref.ref(other), era)
         options = session.options.model_copy(update={"era": era, "protocol_version": None})
         other.connect(session.target, options, by=by)
-        session.start_soon(self._run, found, call, by)
+        session.start_soon(self._run, found, other, call, by)
         self._changed(found)
         return found
 
-    async def _run(self, found: Comparison, call: Call, by: Identity) -> None:
-        other = found.other
+    async def _run(self, found: Comparison, other: Session, call: Call, by: Identity) -> None:
         await other.until(lambda: other.info.state != "connecting", None, "connection")
         if other.info.state != "ready":
             trouble = other.info.trouble
@@ -86,11 +109,11 @@ class Comparing:
             return
         found.other_call, found.words = again.id, "The same call runs in the other era."
         self._changed(found)
-        seen = other.events.seq
         while not again.settled and not other.closed:
-            await other.events.wait(seen)
-            seen = other.events.seq
+            await other.events.next_of(again.id)
             self._changed(found)
+            await anyio.sleep(_REFRESH_SECONDS)
+        found.differences = compare.differences(await told(self._session, call), await told(other, again))
         found.words = "Both calls are settled."
         self._changed(found)
 

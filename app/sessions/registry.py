@@ -8,9 +8,9 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 import anyio.abc
@@ -60,9 +60,13 @@ class SessionRegistry:
     async def __aenter__(self) -> Self:
         self.group = await self._stack.enter_async_context(anyio.create_task_group())
         self.group.start_soon(self._load)
-        self.group.start_soon(self._reap)
-        self.group.start_soon(self.store.open)
+        self.start_soon(self._reap)
+        self.start_soon(self.store.open)
         return self
+
+    def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
+        """Run something beside the sessions; a fault in it is logged, and ends none of them (H12)."""
+        self.group.start_soon(_guarded, function, arguments)
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
@@ -146,21 +150,24 @@ class SessionRegistry:
         self.closing = True
         async with anyio.create_task_group() as group:
             for session in list(self._sessions.values()):
-                group.start_soon(self.close, session)
+                group.start_soon(_guarded, self.close, (session,))
 
     async def _reap(self) -> None:
         """Close sessions that nobody has needed for the idle time."""
         limits = self.settings.limits
         while True:
             await anyio.sleep(min(_REAP_SECONDS, limits.idle_seconds / 4))
-            self._close_idle(limits.idle_seconds)
+            self._look_at_all(limits.idle_seconds)
 
-    def _close_idle(self, seconds: float) -> None:
-        """A function of its own: a name in a loop that sleeps would keep the last session it saw alive."""
+    def _look_at_all(self, seconds: float) -> None:
+        """Not in the loop above: while it sleeps, its variable would keep a session alive that was closed meanwhile."""
         for session in list(self._sessions.values()):
-            if session.idle_for() >= seconds:
-                logger.info("session %s was idle and is closed", session.id)
-                self.group.start_soon(self.close, session)
+            self.start_soon(self._close_idle, session, seconds)
+
+    async def _close_idle(self, session: Session, seconds: float) -> None:
+        if not session.closed and session.idle_for() >= seconds:
+            logger.info("session %s was idle and is closed", session.id)
+            await self.close(session)
 
     # ---- consent and memory
 
@@ -184,12 +191,19 @@ class SessionRegistry:
     def learned_era(self, owner: str, target: AnyTarget, era: Era | None) -> None:
         """Remember what a probe found, or that it was wrong; None forgets it."""
         if isinstance(target, StdioTarget):
-            self.group.start_soon(self.store.learn, owner, target, era)
+            self.start_soon(self.store.learn, owner, target, era)
 
     def remember(self, identity: Identity, target: AnyTarget, options: Options | None = None) -> None:
         """Keep a target among the recent ones; the disk follows when it can."""
-        self.group.start_soon(self.store.write, self.store.used(identity.id, target, options or Options()))
+        self.start_soon(self.store.write, self.store.used(identity.id, target, options or Options()))
 
     def recent(self, identity: Identity) -> list[AnyTarget]:
         """The targets this identity used, newest first."""
         return [kept.target for kept in self.store.of(identity.id)]
+
+
+async def _guarded(function: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]) -> None:
+    try:
+        await function(*arguments)
+    except Exception:
+        logger.exception("%s failed inside Parley", function.__qualname__)

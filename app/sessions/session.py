@@ -37,6 +37,8 @@ from app.core.model import (
     Side,
     Step,
     Trouble,
+    misfit,
+    own_fault,
 )
 from app.sessions.asking import Asking
 from app.sessions.calling import Calling
@@ -227,7 +229,7 @@ class Session:
             self.step(renewed)
         self.changed("connection.changed", "connection")
         before, self._ended = self._ended, anyio.Event()
-        self._registry.group.start_soon(self._live, self.info, target, options, before, self._ended)
+        self.start_soon(self._live, self.info, target, options, before, self._ended)
 
     async def disconnect(self) -> None:
         """Close the connection; returns when the child is gone. The session and its history stay."""
@@ -263,11 +265,9 @@ class Session:
                 )
                 try:
                     trouble = await connection.run()
-                except Exception:
+                except Exception as fault:
                     logger.exception("the connection of session %s failed inside Parley", self.id)
-                    trouble = Trouble(
-                        "internal", "Parley itself failed on this connection.", "Connect again, and report it."
-                    )
+                    trouble = own_fault(fault)
                 self.lost(trouble)
         finally:
             self._connecting = None
@@ -462,7 +462,7 @@ class Session:
         except ValidationError as fault:
             fields: dict[str, list[str]] = {}
             for error in fault.errors(include_url=False, include_input=False):
-                fields.setdefault("/" + "/".join(str(part) for part in error["loc"]), []).append(error["msg"])
+                fields.setdefault("/" + "/".join(str(part) for part in error["loc"]), []).append(misfit(error))
             raise Refused("These options cannot be used.", fields) from None
         if self._connection is not None:
             self._connection.options = self.options
@@ -505,8 +505,28 @@ class Session:
             call.reply = None
 
     def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
-        """Run something in the registry's task group."""
-        self._registry.group.start_soon(function, *arguments)
+        """Run something in the registry's task group, which carries every session: a fault of ours ends at most the
+        connection of this one (H12)."""
+        self._registry.group.start_soon(self._guarded, function, arguments)
+
+    async def _guarded(self, function: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]) -> None:
+        try:
+            await function(*arguments)
+        except Exception as fault:
+            logger.exception("session %s failed inside Parley, in %s", self.id, function.__qualname__)
+            self._failed(own_fault(fault))
+
+    def _failed(self, trouble: Trouble) -> None:
+        """Say that Parley failed here, and end the connection: nobody knows what it was in the middle of."""
+        try:
+            self._end_of_connection("lost", trouble)
+        except Exception:
+            logger.exception("session %s could not end its connection in order", self.id)
+            self.info.state = "lost"
+        self.info.trouble = trouble
+        if self._connecting is not None:
+            self._connecting.cancel()
+        self.changed("connection.changed", "connection")
 
     def changed(self, kind: EventKind, subject: str) -> None:
         """Tell everybody who watches that something changed."""

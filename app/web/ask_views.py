@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from app.core import forms, links
 from app.core.asks import Ask
 from app.core.forms import Entries, Field
-from app.core.loopback import is_own_machine
 from app.core.model import Call, Finding, RequiredLink, wire_time
 from app.web import render as show
 from app.web import sampling_views
@@ -102,8 +101,27 @@ class AskCard:
     roots: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     typed: dict[str, str] = field(default_factory=dict)
-    raw: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+    request: dict[str, Any] = field(default_factory=dict)
+    """The request as it stands: edited, when it was."""
+    whole: bool = False
+    """Whether everything stands in it; in the inbox, which every page has, the form to edit a request is fetched."""
     server: str = ""
+
+    @property
+    def raw(self) -> str:
+        """The parameters as they came; made when a page shows them."""
+        return json.dumps(self.params, ensure_ascii=False, indent=2)
+
+    @property
+    def edits(self) -> bool:
+        """Whether the form to edit the request stands in the card: on its own page, or with what was typed in it."""
+        return self.whole or any(name.startswith("edit-") for name in self.typed)
+
+    @property
+    def fields(self) -> list[sampling_views.EditField]:
+        """What of the request can be changed by typing; made when a template asks."""
+        return sampling_views.fields(self.request)
 
     @property
     def open(self) -> bool:
@@ -163,8 +181,7 @@ def gist_of(ask: Ask) -> str:
     """The server's words; of a sampling request, which has many, the last."""
     if ask.message or ask.kind != "sampling":
         return ask.message
-    turns = sampling_views.sampling(ask.request).turns
-    return next((text for kind, text in turns[-1].blocks if kind == "text"), "") if turns else ""
+    return sampling_views.last_words(ask.request)
 
 
 def _origin_word(ask: Ask, call: Call | None) -> str:
@@ -182,6 +199,7 @@ def ask_card(
     tree: Field | None = None,
     errors: list[str] | None = None,
     typed: dict[str, str] | None = None,
+    whole: bool = False,
 ) -> AskCard:
     """One ask at this moment; with what was typed and what is wrong with it, when it is shown again."""
     call = session.calls.get(ask.call_id or "")
@@ -213,18 +231,23 @@ def ask_card(
         completed_elsewhere=ask.completed_elsewhere,
         errors=errors or [],
         typed=typed or {},
-        raw=json.dumps(ask.params, ensure_ascii=False, indent=2),
+        params=ask.params,
+        request=ask.request if ask.kind == "sampling" else {},
+        whole=whole,
         server=session.label,
     )
     if ask.kind == "form":
-        card.tree = tree if tree is not None else forms.build(ask.schema)
+        if not ask.settled:
+            card.tree = tree if tree is not None else forms.build(ask.schema)
     elif ask.kind == "url":
         card.url = str(ask.params.get("url", ""))
-        card.link = links.safe_link(card.url)
-        card.url_parts = links.around_host(card.url) if card.link is not None else ("", "", "")
-        card.own_machine = is_own_machine(card.url_parts[1])
+        link = links.read(card.url)
+        if link is not None:
+            card.link, card.url_parts = link.href, (link.before, link.host, link.after)
+            card.own_machine = link.loopback
     elif ask.kind == "sampling":
-        card.sampling = sampling_views.sampling(ask.params, ask.edited)
+        if not ask.settled or ask.edited is not None:
+            card.sampling = sampling_views.sampling(ask.params, ask.edited)
     else:
         card.message = card.message or "The server asks which directories it may know about."
         card.roots = [root.uri for root in session.roots]
@@ -273,7 +296,7 @@ def _sent(ask: Ask) -> str:
     if ask.answer is None or ask.state != "answered":
         return ""
     payload = ask.answer.error.wire() if ask.answer.error is not None else ask.answer.result
-    return json.dumps(payload, ensure_ascii=False, indent=2)
+    return show.brief_json(payload)
 
 
 def asks_of(session: Session, ids: list[str]) -> list[tuple[str, str, str, bool]]:
@@ -292,25 +315,25 @@ class LinkCard:
     link: str | None
     findings: list[Finding]
     completed: bool
-
-    @property
-    def own_machine(self) -> bool:
-        return is_own_machine(self.parts[1])
+    own_machine: bool
+    """Whether it leads back to the machine that opens it."""
 
 
 def link_cards(required: list[RequiredLink]) -> list[LinkCard]:
     """What a person must open before a call can succeed; an address that may not be opened is text."""
-    return [
-        LinkCard(
-            message=one.message,
-            url=one.url,
-            parts=links.around_host(one.url) if links.safe_link(one.url) is not None else ("", "", ""),
-            link=links.safe_link(one.url),
-            findings=links.url_findings(one.url),
-            completed=one.completed,
-        )
-        for one in required
-    ]
+    return [_link_card(one, links.read(one.url)) for one in required]
+
+
+def _link_card(one: RequiredLink, link: links.Link | None) -> LinkCard:
+    return LinkCard(
+        message=one.message,
+        url=one.url,
+        parts=("", "", "") if link is None else (link.before, link.host, link.after),
+        link=None if link is None else link.href,
+        findings=links.url_findings(one.url),
+        completed=one.completed,
+        own_machine=link is not None and link.loopback,
+    )
 
 
 # ----------------------------------------------------------------------------------------------------- answer forms

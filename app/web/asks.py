@@ -21,6 +21,7 @@ from app.web.answers import in_json, show
 from app.web.ask_views import AskCard
 from app.web.pages import waiting_seconds
 from app.web.problems import Denied, invalid, unknown, wants_json
+from app.web.render import page_bytes
 from app.web.views import Context, Shell
 
 
@@ -70,8 +71,16 @@ async def inbox(request: Request) -> Response:
 
 
 async def ask(request: Request) -> Response:
+    """One ask; with `edit` only the form that changes its request, which no page brings along (H12)."""
     session: Session = request.state.session
-    return await show(request, _page(session, _find(request)))
+    found = _find(request)
+    if "edit" not in request.query_params or wants_json(request):
+        return await show(request, _page(session, found))
+    if found.kind != "sampling" or found.settled:
+        raise unknown("There is no request to edit any more.")
+    card = ask_views.ask_card(session, found)
+    html = views.fragment("parts/_ask_edit_fields.html", ask=card)
+    return Response(page_bytes(html), headers={"cache-control": "no-store"}, media_type="text/html; charset=utf-8")
 
 
 async def stage(request: Request) -> Response:
@@ -248,4 +257,4 @@ def _shell(session: Session, found: Ask) -> Shell:
 
 
 def _page(session: Session, found: Ask) -> AskPage:
-    return AskPage(_shell(session, found), ask_views.ask_card(session, found), ask_views.ask_json(found))
+    return AskPage(_shell(session, found), ask_views.ask_card(session, found, whole=True), ask_views.ask_json(found))

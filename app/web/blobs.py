@@ -53,8 +53,8 @@ async def _value(request: Request, pointer: str = "") -> Any:
 
 
 def _html(text: str) -> Response:
-    body = text.encode("utf-8", "backslashreplace")
-    return Response(body, headers={"cache-control": "no-store"}, media_type="text/html; charset=utf-8")
+    headers = {"cache-control": "no-store"}
+    return Response(show_as.page_bytes(text), headers=headers, media_type="text/html; charset=utf-8")
 
 
 async def shown(request: Request) -> Response:

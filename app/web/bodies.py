@@ -64,7 +64,7 @@ class CallBody(_Strict):
     method: str = Field(min_length=1, max_length=1000)
     params: dict[str, Any] | None = None
     as_task: bool = False
-    ttl: int | None = Field(default=None, gt=0)
+    ttl: int | None = Field(default=None, gt=0, lt=10**15)
     timeout_ms: int | None = Field(default=None, gt=0, le=24 * 3_600_000)
     notification: bool = False
     quiet: bool = False

@@ -14,10 +14,9 @@ from urllib.parse import quote, urlencode
 import anyio
 import anyio.lowlevel
 
-from app.core import jsonscan, jsontext
+from app.core import jsonscan, jsontext, links
 from app.core.forms.values import same
 from app.core.lane import apart
-from app.core.links import links_json
 from app.core.model import (
     Call,
     Finding,
@@ -31,7 +30,7 @@ from app.web import render as show
 from app.web.compare_views import can_compare
 from app.web.render import Html
 from app.web.round_views import RoundsView, rounds_json, rounds_view
-from app.web.shell import Context, Shell, key_at, shell, text_of
+from app.web.shell import Context, Shell, Twofold, key_at, shell, text_of
 
 CARDS = 20
 """Cards of recent calls on a tool's page."""
@@ -187,11 +186,12 @@ class _Shower:
         if kind == "resource_link":
             uri = text_of(item.get("uri"))[:2_000]
             title = (text_of(item.get("title")) or text_of(item.get("name")))[:500]
-            link = show.web_link(uri)
-            host = show.host_of(link)
+            link = links.read(uri)
             page = f"/s/{self.session_id}/resources/one?{urlencode({'uri': uri})}" if uri else ""
             said = f"{title}  {uri}" if title else uri
-            return Block("link", "Resource link", said, link=link, host=host, page=page)
+            if link is None:
+                return Block("link", "Resource link", said, page=page)
+            return Block("link", "Resource link", said, link=link.href, host=link.host, page=page)
         if kind == "resource" and isinstance(item.get("resource"), dict):
             return self.resource(item["resource"], f"{root}/resource")
         label = f"Content of type {show.gist(kind, 40)}" if kind is not None else "Content without a type"
@@ -576,7 +576,7 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
         "as_task": call.as_task,
         "task_id": call.task_id,
         "asks": list(call.asks),
-        "links": links_json(call.links),
+        "links": links.links_json(call.links),
         "retry_of": call.retry_of,
         "rounds": rounds_json(call),
         "round_limit": call.round_limit or None,
@@ -636,19 +636,11 @@ def call_line(session: Session, call: Call) -> CallLine:
 
 
 @dataclass(slots=True)
-class Calls(Context):
+class Calls(Twofold):
     """Every call of the session, newest first."""
 
     template: ClassVar[str] = "pages/calls.html"
     part: ClassVar[str | None] = "parts/_calls.html"
-
-    shell: Shell
-    lines: list[CallLine]
-    connected: bool
-    json: list[dict[str, Any]]
-
-    def as_json(self) -> dict[str, Any]:
-        return {"calls": self.json}
 
 
 _LISTED_RESULT = 16 * 1024
@@ -666,16 +658,18 @@ def calls(session: Session) -> Calls:
     """The list of calls."""
     listed = recent_calls(session)
     return Calls(
-        shell=shell(session, "calls", "Calls"),
-        lines=[call_line(session, call) for call in listed],
-        connected=session.info.state == "ready",
-        json=[_small_result(call) for call in listed],
+        page=lambda: {
+            "shell": shell(session, "calls", "Calls"),
+            "lines": [call_line(session, call) for call in listed],
+            "connected": session.info.state == "ready",
+        },
+        json=lambda: {"calls": [_small_result(call) for call in listed]},
     )
 
 
 @dataclass(slots=True)
 class CallView(Context):
-    """One call on its own page."""
+    """One call on its own page. Its JSON is made apart (`call_alone_json`): nothing of the page is in it."""
 
     template: ClassVar[str] = "pages/call.html"
     part: ClassVar[str | None] = "parts/_call.html"
@@ -700,13 +694,14 @@ async def show_result(session: Session, call: Call, *, alone: bool) -> Shown:
 
 async def call(session: Session, call: Call, *, full: bool = False) -> CallView:
     """One call with its result, as a page."""
+    shown = await show_result(session, call, alone=True)
     tool_href = ""
     if call.method == "tools/call":
         tool_href = _again(session, call).partition("?")[0]
         tool_href = tool_href if "/tools/" in tool_href else ""
     return CallView(
         shell=shell(session, "call", f"Call {call.id.lstrip('c')}", of=call.id),
-        call=call_card(session, call, shown=await show_result(session, call, alone=True), alone=True, full=full),
+        call=call_card(session, call, shown=shown, alone=True, full=full),
         params=show.tree(call.params, open_depth=3, label="What was asked") if call.params else None,
         tool_href=tool_href,
         sequence=sequence.of_call(session, call),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core import compare
 from app.core.model import Call
-from app.sessions.comparing import messages_of, told
+from app.sessions.comparing import messages_of
 from app.web import ask_views
 from app.web import render as show
 from app.web.render import Html
@@ -59,6 +58,8 @@ class CompareView:
     method: str
     words: str
     failed: bool
+    closed: bool
+    """Whether the other session is gone."""
     left: SideView
     right: SideView | None
     other_base: str
@@ -71,23 +72,25 @@ async def compare_view(session: Session, call: Call) -> CompareView | None:
     found = session.comparing.of.get(call.id)
     if found is None:
         return None
-    other = found.other
-    twin = other.calls.get(found.other_call or "")
-    differences: list[str] = []
-    if twin is not None and twin.settled and call.settled:
-        differences = compare.differences(await told(session, call), await told(other, twin))
+    other = found.open
+    twin = other.calls.get(found.other_call or "") if other is not None else None
+    right = None if other is None or twin is None else await _side(other, twin)
+    words = found.words
+    if other is None:
+        words = "The other session was closed, and its conversation with it. Compare again to see both."
     return CompareView(
         base=f"/s/{session.id}",
         call_id=call.id,
         subject=call.subject,
         method=call.method,
-        words=found.words,
+        words=words,
         failed=found.failed,
+        closed=other is None,
         left=await _side(session, call),
-        right=None if twin is None else await _side(other, twin),
-        other_base=f"/s/{other.id}",
+        right=right,
+        other_base="" if other is None else f"/s/{other.id}",
         other_version=ERAS[found.era],
-        differences=differences,
+        differences=found.differences,
     )
 
 
@@ -119,7 +122,7 @@ async def compare_json(session: Session, call: Call) -> dict[str, Any]:
     view = await compare_view(session, call)
     return {
         "call": call.id,
-        "other_session": found.other.id,
+        "other_session": found.other_id,
         "other_call": found.other_call,
         "other_era": found.era,
         "failed": found.failed,

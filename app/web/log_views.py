@@ -145,7 +145,7 @@ class Found:
 
 def _found_rows(session: Session, messages: list[Message]) -> Html:
     """Rows with ids of their own: the same messages stand in `#log` too."""
-    return show.markup([str(log_rows(session, messages)).replace('<li id="m', '<li id="f')])
+    return log_rows(session, messages, found=True)
 
 
 def found(

@@ -94,5 +94,5 @@ def _item(kind: str, label: Any, detail: str, href: str, icon: str) -> dict[str,
 
 
 def _line(text: str, most: int) -> str:
-    flat = " ".join(show.visible(text[: most * 4]).split())
+    flat = " ".join(show.visible(text[: most * 4], strict=True).split())
     return flat if len(flat) <= most else flat[: most - 1] + "…"

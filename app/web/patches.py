@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from app.core.events import Event, EventKind
 from app.core.model import Call, Message
@@ -17,7 +18,7 @@ from app.sessions import Session
 from app.settings import Limits
 from app.web import ask_views, sequence, stage_views, task_views, views
 from app.web.prompts import is_get_of, name_of
-from app.web.render import esc, log_row
+from app.web.render import NOTHING, Html, esc, esc_exact, log_row, markup, rendered, shown
 from app.web.resources import is_read_of, reads, watch_view
 from app.web.root import at
 from app.web.server_log_views import Wanted, logging_view
@@ -54,13 +55,13 @@ _NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written"})
 class Patch:
     """One message for a tab: what to put where, and the seq up to which the tab then knows everything."""
 
-    html: str
+    html: Html
     seq: int
 
 
-def partial(target: str, html: str, swap: str = "outerMorph") -> str:
-    """One instruction of a patch. `target` is a selector of ours, never a text of a server."""
-    return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
+def partial(target: str, html: Html, swap: str = "outerMorph") -> Html:
+    """One instruction of a patch."""
+    return rendered(f'<hx-partial hx-target="{esc_exact(target)}" hx-swap="{esc(swap)}">{html}</hx-partial>')
 
 
 class Tab:
@@ -100,11 +101,11 @@ class Tab:
         rows = self.session.messages.after(self._row_mark, self._limits.stream_rows) if self._unsent else []
         if rows:
             base, log = f"/s/{self.session.id}", self.session.messages
-            html = "".join(log_row(message, log.findings(message.seq), base) for message in rows)
+            html = markup(log_row(message, log.findings(message.seq), base) for message in rows)
             state.append(partial("#log", html, "beforeend"))
         self._unsent = self._unsent - len(rows) if len(rows) == self._limits.stream_rows else 0
         self._row_mark = rows[-1].seq if rows and self._unsent else newest
-        return Patch("".join(state), self._row_mark)
+        return Patch(markup(state), self._row_mark)
 
     def snapshot(self) -> Patch:
         """Everything this page shows that can change, in one message."""
@@ -116,16 +117,16 @@ class Tab:
         values = {"shell": shell}
         parts = [*self._new_numbers(), *self._surroundings(shell), partial("#rail-tools", _part("rail_tools", values))]
         parts.append(partial("#rail-nav", _part("rail_nav", values)))
-        parts += [partial("#log", str(shell.rows), "innerHTML"), partial("#earlier", _part("earlier_button", values))]
+        parts += [partial("#log", shell.rows, "innerHTML"), partial("#earlier", _part("earlier_button", values))]
         parts += self._inbox()
         parts += self._page_whole()
-        return Patch("".join(parts), newest)
+        return Patch(markup(parts), newest)
 
     # ---- state
 
-    def _state(self, events: list[Event]) -> list[str] | None:
+    def _state(self, events: list[Event]) -> list[Html] | None:
         """The parts that these events touch, each once; None when they are too many."""
-        parts: list[str] = []
+        parts: list[Html] = []
         kinds = {event.kind for event in events}
         if self.page == "logging" and kinds & {"message.recorded", "stderr.written"}:
             parts += self._server_log()
@@ -164,7 +165,7 @@ class Tab:
             return None
         return parts + asks + calls
 
-    def _new_numbers(self) -> list[str]:
+    def _new_numbers(self) -> list[Html]:
         now = views.counts(self.session)
         if self.page == "overview":
             now |= views.figures(self.session)
@@ -172,7 +173,7 @@ class Tab:
             now = {key: text for key, text in now.items() if key not in _LOG_NUMBERS}
         changed = {key: text for key, text in now.items() if self._numbers.get(key) != text}
         self._numbers |= now
-        return [partial(f"#{key}", text, "textContent") for key, text in changed.items()]
+        return [partial(f"#{key}", shown(text), "textContent") for key, text in changed.items()]
 
     def _shell(self, *, rows: bool = False) -> views.Shell:
         many = self._limits.page_rows
@@ -180,17 +181,17 @@ class Tab:
         key = self.of if self.page == "tool" else None
         return views.shell(self.session, self.page, "", of=self.of, tool_key=key, messages=messages, rows=many)
 
-    def _surroundings(self, shell: views.Shell) -> list[str]:
+    def _surroundings(self, shell: views.Shell) -> list[Html]:
         values = {"shell": shell}
         parts = [partial(f"#{name}", _part(name, values)) for name in ("where", "lead", "waiting")]
         if self.page not in {"overview", "connect", "log"}:
             parts.append(partial("#notice", _part("notice", values)))
         return parts
 
-    def _overview(self) -> str:
+    def _overview(self) -> Html:
         return partial("#connection", _part("connection", {"connection": views.connection_view(self.session)}))
 
-    def _connection_parts(self, kinds: set[EventKind]) -> list[str]:
+    def _connection_parts(self, kinds: set[EventKind]) -> list[Html]:
         shell = self._shell()
         parts = self._surroundings(shell)
         if "listing.changed" in kinds:
@@ -207,20 +208,20 @@ class Tab:
             parts.append(_announce(f"{shell.label}: {views.STATE_WORDS[state]}"))
         return parts
 
-    def _list(self) -> str:
+    def _list(self) -> Html:
         """The list that this page shows: the tab fetches it, for only the tab knows what is searched in it."""
         return _refetch(f"/s/{self.session.id}/{_LIST_PAGES[self.page]}", f"#{self.page}", "#list-q, #list-page")
 
     # ---- resources, and what the server logs
 
-    def _resource(self, touched: set[str]) -> list[str]:
+    def _resource(self, touched: set[str]) -> list[Html]:
         if self.page == "resources" and touched:
             return [self._list()]
         if self.page == "resource":
             return [partial("#watch", _part("watch", {"watch": watch_view(self.session, self.of)}))]
         return []
 
-    def _server_log(self) -> list[str]:
+    def _server_log(self) -> list[Html]:
         now = (self.session.server_log.count, self.session.stderr.count)
         if now == self._heard:
             return []
@@ -230,7 +231,7 @@ class Tab:
 
     # ---- asks and tasks
 
-    def _asks(self, events: list[Event]) -> list[str] | None:
+    def _asks(self, events: list[Event]) -> list[Html] | None:
         """Asks that came or were settled. A card that is open is never replaced: somebody may be typing in it."""
         touched: dict[str, str] = {}
         tasks: set[str] = set()
@@ -252,39 +253,42 @@ class Tab:
             parts += self._task(tasks)
         return parts
 
-    def _ask(self, aid: str, how: str) -> list[str]:
+    def _ask(self, aid: str, how: str) -> list[Html]:
         ask = self.session.inbox.asks.get(aid)
         if ask is None:
             return []
         if how == "added" and not ask.settled:
             # Deleted first: a tab that comes back may hear of the same ask twice.
             card = ask_views.ask_card(self.session, ask, folded=self.session.open_asks > ask_views.FOLDED_ABOVE)
-            return [partial(f"#ask-{aid}", "", "delete"), partial("#asks", _part("ask", {"ask": card}), "beforeend")]
+            return [
+                partial(f"#ask-{aid}", NOTHING, "delete"),
+                partial("#asks", _part("ask", {"ask": card}), "beforeend"),
+            ]
         card = ask_views.ask_card(self.session, ask, folded=ask.settled)
         if ask.settled and (how == "added" or ask.recorded):
             # Nobody saw it open here, so there is no card to settle: it goes straight to the others.
             html = _part("ask", {"ask": card})
-            return [partial(f"#ask-{aid}", "", "delete"), partial("#settled", html, "afterbegin")]
+            return [partial(f"#ask-{aid}", NOTHING, "delete"), partial("#settled", html, "afterbegin")]
         parts = [partial(f"#ask-{aid}-state", _part("ask_state", {"ask": card}), "innerHTML")]
         if ask.kind == "sampling" and ask.state == "open":
             parts.append(partial(f"#ask-{aid}-request", _part("ask_request", {"ask": card}), "innerHTML"))
         return parts
 
-    def _compare(self) -> str:
+    def _compare(self) -> Html:
         """Two conversations, one of them of another session: the tab fetches both."""
-        return _refetch(f"/s/{self.session.id}/calls/{self.of}/compare", "#compare")
+        return _refetch(f"/s/{self.session.id}/calls/{quote(self.of, safe='')}/compare", "#compare")
 
-    def _subscriptions(self) -> str:
+    def _subscriptions(self) -> Html:
         return partial("#subscriptions", _part("subscriptions", {"subscriptions": subscriptions_view(self.session)}))
 
-    def _stage(self) -> str:
+    def _stage(self) -> Html:
         return partial("#stage", _part("stage", {"stage": stage_views.stage_view(self.session)}))
 
-    def _tasks(self) -> str:
+    def _tasks(self) -> Html:
         cards, running = task_views.received(self.session), task_views.running(self.session)
         return partial("#tasks", _part("tasks", {"tasks": cards, "running": running}))
 
-    def _task(self, touched: set[str] | None = None) -> list[str]:
+    def _task(self, touched: set[str] | None = None) -> list[Html]:
         """The task that this page shows, and its drawing; a task on the server also moves with its call."""
         session, here = self.session, f"#task-{self.of}"
         received, task = session.asking.tasks.get(self.of), session.client_tasks.tasks.get(self.of)
@@ -297,11 +301,11 @@ class Tab:
             return [partial(here, html), _sequence(sequence.of_client_task(session, task))]
         return []
 
-    def _inbox(self) -> list[str]:
+    def _inbox(self) -> list[Html]:
         """The whole column. Cards that are open on the page stay as they are, with what was typed in them."""
         view = ask_views.inbox_view(self.session)
-        opened = "".join(_part("ask", {"ask": card}) for card in view.open)
-        settled = "".join(_part("ask", {"ask": card}) for card in view.settled)
+        opened = markup(_part("ask", {"ask": card}) for card in view.open)
+        settled = markup(_part("ask", {"ask": card}) for card in view.settled)
         return [partial("#asks", opened, "innerMorph"), partial("#settled", settled, "innerMorph")]
 
     # ---- calls
@@ -322,22 +326,22 @@ class Tab:
             return [call for call in calls if is_read_of(call, self.of)]
         return list(calls) if self.page == "calls" else []
 
-    def _card(self, call: Call) -> str:
+    def _card(self, call: Call) -> Html:
         if self.page == "calls":
             return _part("call_line", {"line": views.call_line(self.session, call)})
         return _part("call", {"call": views.call_card(self.session, call)})
 
-    def _call_alone(self, call: Call) -> str:
+    def _call_alone(self, call: Call) -> Html:
         return self._call_card(call) + _sequence(sequence.of_call(self.session, call))
 
-    def _call_card(self, call: Call) -> str:
+    def _call_card(self, call: Call) -> Html:
         if views.is_large(call):
             # This page shows it whole, and a large one is read in a thread: the tab fetches it by itself.
             return _refetch(f"/s/{self.session.id}/calls/{call.id}", f"#call-{call.id}")
         card = views.call_card(self.session, call, alone=True)
         return partial(f"#call-{call.id}", _part("call", {"call": card}))
 
-    def _calls(self, events: list[Event]) -> list[str] | None:
+    def _calls(self, events: list[Event]) -> list[Html] | None:
         touched: dict[str, bool] = {}
         settled: list[Call] = []
         for event in events:
@@ -362,7 +366,7 @@ class Tab:
                 parts.append(self._call_alone(call))
             elif touched[call.id]:
                 # Deleted first: a tab that comes back may hear of the same call twice.
-                parts.append(partial(here, "", "delete") + partial("#calls", self._card(call), "afterbegin"))
+                parts.append(partial(here, NOTHING, "delete") + partial("#calls", self._card(call), "afterbegin"))
             else:
                 parts.append(partial(here, self._card(call)))
         if settled:
@@ -373,7 +377,7 @@ class Tab:
 
     # ---- whole pages
 
-    def _page_whole(self) -> list[str]:
+    def _page_whole(self) -> list[Html]:
         session, page = self.session, self.page
         if page == "overview":
             return [self._overview()]
@@ -410,7 +414,7 @@ class Tab:
             return [self._call_alone(one) for one in calls]
         return []
 
-    def _stderr(self) -> str:
+    def _stderr(self) -> Html:
         """The first time the whole list, because nobody knows which lines the page had; then only what is new."""
         stderr = self.session.stderr
         # Lines that turned out to be of another kind than they were drawn as are drawn anew, with all others.
@@ -422,20 +426,21 @@ class Tab:
         return lines + partial("#stderr-probe", _part("stderr_probe", {"by_probe": stderr.by_probe}))
 
 
-def _part(name: str, values: dict[str, Any]) -> str:
+def _part(name: str, values: dict[str, Any]) -> Html:
     return views.fragment(f"parts/_{name}.html", **values)
 
 
-def _sequence(drawn: sequence.Drawing) -> str:
+def _sequence(drawn: sequence.Drawing) -> Html:
     return partial("#sequence", _part("sequence", {"sequence": drawn}))
 
 
-def _announce(text: str) -> str:
-    return partial("#announce", esc(text), "textContent")
+def _announce(text: str) -> Html:
+    return partial("#announce", shown(text), "textContent")
 
 
-def _refetch(url: str, target: str, include: str = "") -> str:
+def _refetch(url: str, target: str, include: str = "") -> Html:
     """Ask the tab to fetch a part itself, by an element that loads as soon as it is inserted."""
-    more = f' hx-include="{include}"' if include else ""
-    getter = f'<span hx-get="{at(url)}" hx-trigger="load" hx-target="{target}" hx-swap="outerMorph"{more}></span>'
+    goal = f'hx-target="{esc_exact(target)}" hx-swap="outerMorph"'
+    more = f' hx-include="{esc_exact(include)}"' if include else ""
+    getter = rendered(f'<span hx-get="{esc_exact(at(url))}" hx-trigger="load" {goal}{more}></span>')
     return partial("#fetches", getter, "innerHTML")

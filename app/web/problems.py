@@ -95,9 +95,11 @@ def pointers(fields: Mapping[str, list[str]]) -> Fields:
 
 def field_errors(fault: ValidationError) -> Fields:
     """The errors of a pydantic model by JSON pointer, in words that need no knowledge of pydantic."""
+    from app.core.model import misfit
+
     found: Fields = {}
     for error in fault.errors(include_url=False, include_input=False):
-        message = error["msg"].removeprefix("Value error, ")
+        message = misfit(error)
         if error["type"] == "extra_forbidden":
             message = "There is no such key."
         elif error["type"] == "missing":

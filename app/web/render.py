@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
+from app.core import hidden, links
 from app.core.model import Finding, Message, moment
 from app.web.root import at
 
@@ -35,11 +35,13 @@ MAX_KEY: Final = 500
 """A longer key is shown by its beginning, and addressed by its place."""
 Html = Markup
 """Text that is markup already; other modules name the type and never make one."""
+NOTHING: Final = Markup()
 THIN: Final = "\u202f"
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\r": "&#13;"})
-_INVISIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_MARKUP_EXACT = _MARKUP | {0xFDD0: "&#xfdd0;"}
 _SHORT = 72
+_ENDS: Final = 2_048
 _CODE = re.compile(r"`([^`]{1,400})`")
 
 
@@ -59,14 +61,66 @@ def asset(path: str) -> str:
 ICONS: Final = asset("icons.svg")
 
 
-def visible(text: str) -> str:
-    """The text with characters that hide or reorder other text written out as escapes."""
-    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) if _INVISIBLE.search(text) else text
+# ------------------------------------------------------------------------------------------------------------- marks
+#
+# What is hidden in a text is written out where the text enters a page, and there nobody knows whether it will stand in
+# an element or in an attribute. So a mark first stands between two noncharacters, which no text of a server keeps, and
+# is drawn when the page is complete: as an element with a title, or as plain text where no element can be.
+
+_OPEN, _ABOUT, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
+_MARK = f"{_OPEN}([^{_ABOUT}]*){_ABOUT}([^{_CLOSE}]*){_CLOSE}"
+_MARK_ALONE = re.compile(_MARK)
+_TAG_OR_MARK = re.compile(
+    r"<(?:(textarea|title|option|svg|script|style)\b|[a-zA-Z/!])" + r"""(?:[^"'>]|"[^"]*"|'[^']*')*>""" + f"|{_MARK}"
+)
+"""A tag with all its attributes, the first group naming an element that holds only text; or a mark outside of tags."""
+
+
+def visible(text: str, *, strict: bool = False) -> str:
+    """The text with what hides or reorders other text written out; plain text, for what is no page."""
+    return hidden.visible(text, strict=strict)
+
+
+def marked(text: str, *, strict: bool = False) -> str:
+    """The same for a page: what was hidden stands in marks, which `drawn` draws."""
+    return hidden.visible(text, lambda words, about: f"{_OPEN}{words}{_ABOUT}{about}{_CLOSE}", strict=strict)
 
 
 def esc(text: str) -> str:
     """Text for HTML, in an element or in a quoted attribute; nothing in it can hide."""
-    return visible(text).translate(_MARKUP)
+    return marked(text).translate(_MARKUP)
+
+
+def esc_exact(text: str) -> Markup:
+    """Text that comes back to us as it is, in a form field or in an attribute: nothing in it is written out."""
+    return Markup(text.translate(_MARKUP_EXACT))
+
+
+def drawn(html: str) -> str:
+    """A page, or a part of one, with its marks drawn."""
+    html = str(html)
+    if _OPEN not in html:
+        return html
+    out: list[str] = []
+    done, only_text = 0, ""
+    for found in _TAG_OR_MARK.finditer(html):
+        out.append(html[done : found.start()])
+        done = found.end()
+        if found[0][0] == "<":
+            if found[1] or found[0][2:-1] == only_text:
+                only_text = found[1] or ""
+            out.append(_MARK_ALONE.sub(r"\1", found[0]))
+        elif only_text:
+            out.append(found[2])
+        else:
+            words, about = Markup(found[2]), Markup(found[3])  # escaped with the text they stand in
+            out.append(f'<span class="mark" title="{about}">{words}</span>')
+    return "".join([*out, html[done:]])
+
+
+def page_bytes(html: str) -> bytes:
+    """A page, or a part of one, as it leaves: the one place where HTML becomes bytes."""
+    return drawn(html).encode("utf-8", "backslashreplace")
 
 
 # ------------------------------------------------------------------------------------------------ numbers and times
@@ -141,18 +195,18 @@ def shown(text: str) -> Markup:
 # --------------------------------------------------------------------------------------------------------- JSON view
 
 
-def _scalar(value: Any, max_string: int) -> str:
+def _scalar(value: Any, max_string: int) -> Markup:
     if isinstance(value, str):
         more = ""
         if len(value) > max_string:
             more = f'<span class="jc"> … {number(len(value) - max_string)} more characters</span>'
             value = value[:max_string]
-        return f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}'
+        return Markup(f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}')
     if value is None or isinstance(value, bool):
-        return f'<span class="jb">{json.dumps(value)}</span>'
-    if isinstance(value, dict):
-        return "{}"
-    return "[]" if isinstance(value, list) else f'<span class="jn">{esc(str(value)[:max_string])}</span>'
+        return Markup(f'<span class="jb">{esc(json.dumps(value))}</span>')
+    if isinstance(value, dict | list):
+        return Markup("{}" if isinstance(value, dict) else "[]")
+    return Markup(f'<span class="jn">{esc(str(value)[:max_string])}</span>')
 
 
 def _on_one_line(value: list[Any]) -> bool:
@@ -174,9 +228,9 @@ def step(name: str, place: int | None = None) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _key(name: str) -> str:
+def _key(name: str) -> Markup:
     more = f'<span class="jc"> … {number(len(name) - MAX_KEY)} more characters</span>' if len(name) > MAX_KEY else ""
-    return f'<span class="jk">{esc(name[:MAX_KEY])}{more}</span>: '
+    return Markup(f'<span class="jk">{esc(name[:MAX_KEY])}{more}</span>: ')
 
 
 class _Tree:
@@ -192,24 +246,24 @@ class _Tree:
         self.open_depth, self.left, self.max_string, self.marks = open_depth, max_nodes, max_string, marks
         self.lazy = lazy
         self.cut = 0
-        self.out: list[str] = []
+        self.out: list[Markup] = []
 
     def write(self, key: str | None, value: Any, depth: int, pointer: str, part: str = "") -> None:
         self.left -= 1
-        label = _key(key) if key is not None else ""
-        marked = " jh" if pointer in self.marks else ""
-        at = f' data-k="{esc(part)}"' if self.lazy and depth else ""
+        label = _key(key) if key is not None else NOTHING
+        marked = Markup(" jh") if pointer in self.marks else NOTHING
+        at = Markup(f' data-k="{esc_exact(part)}"') if self.lazy and depth else NOTHING
         if isinstance(value, list) and value and _on_one_line(value):
             self.left -= len(value)
             inside = ", ".join(_scalar(item, self.max_string) for item in value)
-            self.out.append(f'<div class="l{marked}"{at}>{label}[{inside}]</div>')
+            self.out.append(Markup(f'<div class="l{marked}"{at}>{label}[{inside}]</div>'))
         elif isinstance(value, dict | list) and value:
             self._branch(label, value, depth, pointer, marked, at)
         else:
-            self.out.append(f'<div class="l{marked}"{at}>{label}{_scalar(value, self.max_string)}</div>')
+            self.out.append(Markup(f'<div class="l{marked}"{at}>{label}{_scalar(value, self.max_string)}</div>'))
 
     def _branch(
-        self, label: str, value: dict[str, Any] | list[Any], depth: int, pointer: str, marked: str, at: str
+        self, label: Html, value: dict[str, Any] | list[Any], depth: int, pointer: str, marked: Html, at: Html
     ) -> None:
         begin, end, word = ("{", "}", "member") if isinstance(value, dict) else ("[", "]", "item")
         beyond = depth >= MAX_DEPTH or self.left <= 0
@@ -217,18 +271,22 @@ class _Tree:
             self.cut += 1
         if beyond and not self.lazy:
             self.out.append(
-                f'<div class="l{marked}">{label}{begin}<span class="jc"> {plural(len(value), word)}, not shown '
-                f"</span>{end}</div>"
+                Markup(
+                    f'<div class="l{marked}">{label}{begin}<span class="jc"> {plural(len(value), word)}, not shown '
+                    f"</span>{end}</div>"
+                )
             )
             return
         opened = " data-lazy" if beyond else " open" if depth < self.open_depth else ""
         self.out.append(
-            f'<details{opened}{at}><summary class="{marked.strip()}">{label}{begin}<span class="jc"> '
-            f"{plural(len(value), word)} {end}</span></summary><div>"
+            Markup(
+                f'<details{opened}{at}><summary class="{marked}">{label}{begin}<span class="jc"> '
+                f"{plural(len(value), word)} {end}</span></summary><div>"
+            )
         )
         if not beyond:
             self.members(value, depth, pointer)
-        self.out.append(f'</div><div class="l jz">{end}</div></details>')
+        self.out.append(Markup(f'</div><div class="l jz">{end}</div></details>'))
 
     def members(self, value: dict[str, Any] | list[Any], depth: int, pointer: str, offset: int = 0) -> None:
         """The members of a branch, from one of them on."""
@@ -243,11 +301,9 @@ class _Tree:
                 rest = len(value) - offset - written
                 self.cut += rest
                 said = f"… {plural(rest, 'more ' + word, 'more ' + word + 's')}"
-                self.out.append(
-                    f'<button type="button" class="l jc" data-more="{offset + written}">{said}, show the next</button>'
-                    if self.lazy
-                    else f'<div class="l jc">{said}</div>'
-                )
+                following = offset + written
+                button = f'<button type="button" class="l jc" data-more="{following:d}">{said}, show the next</button>'
+                self.out.append(Markup(button if self.lazy else f'<div class="l jc">{said}</div>'))
                 break
             part = step(name, offset + written)
             self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{part}", part)
@@ -272,7 +328,7 @@ def tree(
     cut = ""
     if writer.cut and not source:
         cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>'
-    inside = "".join(writer.out)
+    inside = markup(writer.out)
     asks = f' data-tree="{esc(at(source))}"' if source else ""
     return Markup(
         f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>{cut}'
@@ -284,7 +340,7 @@ def branch(value: Any, offset: int, *, max_nodes: int = 1_000, max_string: int =
     writer = _Tree(2, max_nodes, max_string, frozenset(), lazy=True)
     if isinstance(value, dict | list):
         writer.members(value, 0, "", offset)
-    return Markup("".join(writer.out))
+    return markup(writer.out)
 
 
 def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
@@ -292,7 +348,7 @@ def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
     writer = _Tree(0, 0, 200, frozenset(), lazy=True)
     for pointer, value in found:
         writer.write(pointer or "(the whole)", value, 1, pointer, pointer[1:])
-    inside = "".join(writer.out)
+    inside = markup(writer.out)
     return Markup(
         f'<div class="json" role="group" aria-label="Found" tabindex="0" data-tree="{esc(at(source))}" hx-ignore>'
         f"{inside}</div>"
@@ -367,13 +423,30 @@ def raw_text(raw: bytes, limit: int) -> tuple[str, int]:
 
 
 def base64_bytes(data: Any) -> int | None:
-    """How many bytes a base64 text holds; None when it is none."""
-    if not isinstance(data, str):
+    """How many bytes a base64 text holds; None when it is none. Counted, and of a long one only the ends are read."""
+    if not isinstance(data, str) or len(data) % 4:
         return None
+    skipped = max(0, len(data) - 2 * _ENDS) if "=" not in data[:_ENDS] else 0
     try:
-        return len(base64.b64decode(data, validate=True))
+        read = base64.b64decode(data[:_ENDS] + data[_ENDS + skipped :], validate=True)
     except (binascii.Error, ValueError):
         return None
+    return len(read) + skipped // 4 * 3
+
+
+def brief_json(value: Any) -> str:
+    """JSON to read, in which long texts, pictures for example, are cut."""
+    return json.dumps(_cut(value), ensure_ascii=False, indent=2)
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _cut(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_cut(item) for item in value]
+    if isinstance(value, str) and len(value) > _ENDS:
+        return f"{value[:200]}… {number(len(value) - 200)} more characters"
+    return value
 
 
 # ---------------------------------------------------------------------------------------------------------- Markdown
@@ -382,7 +455,6 @@ MARKDOWN_CHARACTERS: Final = 64 * 1024
 MARKDOWN_SECONDS: Final = 2.0
 MARKED: Final = re.compile(r"[*_`#\[\]|~<>]|\n\s*(?:[-+]|\d{1,9}[.)])\s|\n\s*\n|^\s*(?:[-+]|\d{1,9}[.)])\s")
 """Where this is not found, Markdown would look like the text itself."""
-_WEB = re.compile(r"https?://[^\s<>\"'\\]{1,2000}", re.IGNORECASE)
 _MAIL = re.compile(r"mailto:[^\s<>\"'\\]{1,500}", re.IGNORECASE)
 _TAGS: Final = {
     *("p", "br", "hr", "blockquote", "ul", "ol", "li", "pre", "code", "em", "strong", "s", "a"),
@@ -393,20 +465,6 @@ _HEADS: Final = {"h1": "mh1", "h2": "mh2"}
 
 class TooMuch(Exception):
     """More than is rendered: too long, or too slow. Its text is a sentence for the page."""
-
-
-def web_link(uri: str) -> str:
-    """The address when a person may open it from here: http and https only (S32)."""
-    return uri if _WEB.fullmatch(uri) else ""
-
-
-def host_of(uri: str) -> str:
-    """The host of a web address, as the browser will look it up: letters of other alphabets in their xn-- form."""
-    try:
-        host = urlsplit(uri).hostname or ""
-        return host if host.isascii() else host.encode("idna").decode()
-    except ValueError:
-        return ""
 
 
 def markdown(text: str, seconds: float = MARKDOWN_SECONDS) -> Markup:
@@ -423,7 +481,7 @@ def markdown(text: str, seconds: float = MARKDOWN_SECONDS) -> Markup:
         _parser(seconds).render(visible(text)),
         tags=_TAGS,
         attributes={"a": {"href", "title"}, "ol": {"start"}},
-        attribute_filter=lambda tag, name, value: value if name != "href" or _opens(value) else None,
+        attribute_filter=lambda tag, name, value: value if name != "href" else _opened(value),
         tag_attribute_values={"p": {"class": set(_HEADS.values()) | {"mh3"}}},
         set_tag_attribute_values={"a": {"target": "_blank"}},
         url_schemes={"http", "https", "mailto"},
@@ -435,8 +493,10 @@ def markdown(text: str, seconds: float = MARKDOWN_SECONDS) -> Markup:
     return Markup(html.replace("</table>", "</table></div>"))
 
 
-def _opens(address: str) -> bool:
-    return bool(_WEB.fullmatch(address) or _MAIL.fullmatch(address))
+def _opened(address: str) -> str | None:
+    """The address that a link of Markdown may have; None when it may have none."""
+    link = links.read(address)
+    return link.href if link is not None else address if _MAIL.fullmatch(address) else None
 
 
 def _parser(seconds: float) -> MarkdownIt:
@@ -476,13 +536,14 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
         if token.type == "image":
             source = str(token.attrGet("src") or "")
             words = Token("text", "", 0, content=f"image: {token.content or 'without a name'}")
-            if href or not web_link(source):
+            link = links.read(source)
+            if href or link is None:
                 yield words
                 continue
-            yield Token("link_open", "a", 1, attrs={"href": source})
+            yield Token("link_open", "a", 1, attrs={"href": link.href})
             yield words
             yield Token("link_close", "a", -1)
-            yield Token("text", "", 0, content=f" ({host_of(source)})")
+            yield Token("text", "", 0, content=f" ({link.host})")
             continue
         if token.type == "link_open":
             href, said = str(token.attrGet("href") or ""), ""
@@ -490,13 +551,15 @@ def _with_hosts(children: Sequence[Token]) -> Iterator[Token]:
             said += token.content
         yield token
         if token.type == "link_close":
-            if (host := host_of(href)) and said != href:
-                yield Token("text", "", 0, content=f" ({host})")
+            link = links.read(href)
+            if link is not None and said != link.href:
+                yield Token("text", "", 0, content=f" ({link.host})")
             href = ""
 
 
 # ---------------------------------------------------------------------------------------------------------- log rows
 
+_KIND = {kind: kind for kind in ("request", "response", "error", "notification", "invalid")}
 _GLYPH = {"request": "req", "response": "res", "error": "res", "notification": "not", "invalid": "not"}
 
 
@@ -511,46 +574,49 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _chip(findings: tuple[Finding, ...]) -> str:
+def _chip(findings: tuple[Finding, ...]) -> Markup:
     if not findings:
-        return ""
+        return NOTHING
     worst = next((one for one in findings if one.level == "must"), findings[0])
     icon = "must" if worst.level == "must" else "should"
-    more = f" +{len(findings) - 1}" if len(findings) > 1 else ""
-    return (
+    more = f" +{len(findings) - 1:d}" if len(findings) > 1 else ""
+    return Markup(
         f'<span class="chip mk"><svg class="i" aria-hidden="true"><use href="{ICONS}#{icon}"/></svg>'
         f'<span class="sr">finding </span>{esc(worst.id)}{more}</span>'
     )
 
 
-def _gist(message: Message, findings: tuple[Finding, ...]) -> str:
+def _gist(message: Message, findings: tuple[Finding, ...]) -> Markup:
     peek = f'<span class="peek">{esc(message.gist)}</span>'
-    return f'<span class="gist">{peek}{_chip(findings)}</span>' if findings else peek
+    return Markup(f'<span class="gist">{peek}{_chip(findings)}</span>' if findings else peek)
 
 
 POLLS: Final = frozenset({"tasks/get", "ping", "completion/complete"})
 """Methods that repeat: a run of them is folded into one line of the log, with a count."""
 
 
-def _poll(message: Message, findings: tuple[Finding, ...]) -> str:
+def _poll(message: Message, findings: tuple[Finding, ...]) -> Markup:
     """Marks a row that may be folded with others like it. What is remarkable never is."""
     if findings or message.kind not in {"request", "response"} or message.method is None:
-        return ""
-    return f' data-poll="{esc(message.method[:200])}"' if message.quiet or message.method in POLLS else ""
+        return NOTHING
+    if not message.quiet and message.method not in POLLS:
+        return NOTHING
+    return Markup(f' data-poll="{esc(message.method[:200])}"')
 
 
-def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
+def log_row(message: Message, findings: tuple[Finding, ...], base: str, *, found: bool = False) -> Markup:
     """One row of the log. Hand-made and not a template: a burst renders thousands of them."""
     out = message.direction == "out"
     glyph = ("o-" if out else "i-") + _GLYPH[message.kind]
+    seq = message.seq
     reply = message.kind in {"response", "error"}
     bad = " bad2" if message.kind in {"error", "invalid"} else ""
     method = message.method or ("reply" if reply else "not a message")
     side, word = ("o", "sent") if out else ("t", "received")
-    return (
-        f'<li id="m{message.seq}" data-d="{message.direction}" data-k="{message.kind}"{" data-f" if findings else ""}'
-        f"{' data-quiet' if message.quiet else ''}{_poll(message, findings)}>"
-        f'<a class="m{bad}" href="{at(base)}/log/{message.seq}"><span class="q">{message.seq}</span>'
+    return Markup(
+        f'<li id="{"f" if found else "m"}{seq:d}" data-d="{"out" if out else "in"}" data-k="{_KIND[message.kind]}"'
+        f"{' data-f' if findings else ''}{' data-quiet' if message.quiet else ''}{_poll(message, findings)}>"
+        f'<a class="m{bad}" href="{esc_exact(at(base))}/log/{seq:d}"><span class="q">{seq:d}</span>'
         f"<time>{clock(message.at)}</time>"
         f'<span class="lane {glyph} {side}" role="img" aria-label="{word}"></span>'
         f'<span class="meth{" re" if reply else ""}">{esc(method[:200])}</span>'
@@ -559,9 +625,14 @@ def log_row(message: Message, findings: tuple[Finding, ...], base: str) -> str:
     )
 
 
-def markup(parts: Iterable[str]) -> Markup:
-    """Rows made by `log_row`, or parts rendered by Jinja, joined."""
+def markup(parts: Iterable[Html]) -> Markup:
+    """Parts that are markup, joined."""
     return Markup("".join(parts))
+
+
+def rendered(text: str) -> Markup:
+    """What a template gave: Jinja escaped everything that went into it."""
+    return Markup(text)
 
 
 # -------------------------------------------------------------------------------------------------- schemas in words

@@ -440,7 +440,8 @@ async def expand(request: Request) -> Response:
     if wants_json(request):
         return in_json({"uri": made.uri, "error": made.problem or None})
     html = fragment("parts/_expanded.html", uri=made.uri, problem=made.problem)
-    return Response(html.encode(), media_type="text/html; charset=utf-8", headers={"cache-control": "no-store"})
+    headers = {"cache-control": "no-store"}
+    return Response(show_as.page_bytes(html), media_type="text/html; charset=utf-8", headers=headers)
 
 
 async def read_template(request: Request) -> Response:

@@ -7,7 +7,7 @@ no ask and no route.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from app.core import asks
@@ -72,8 +72,7 @@ class Sampling:
     edited: bool = False
     summary: str = ""
     original: str = ""
-    """The request as it came, as JSON text, when it was changed."""
-    fields: list[EditField] = field(default_factory=list)
+    """The request as it came, as JSON text with long texts cut, when it was changed."""
 
 
 def sampling(params: dict[str, Any], edited: dict[str, Any] | None = None) -> Sampling:
@@ -101,9 +100,15 @@ def sampling(params: dict[str, Any], edited: dict[str, Any] | None = None) -> Sa
         tool_choice=str(choice.get("mode")) if isinstance(choice, dict) else "",
         edited=edited is not None,
         summary=_summary(now, turns),
-        original="" if edited is None else json.dumps(params, ensure_ascii=False, indent=2),
-        fields=_fields(now),
+        original="" if edited is None else show.brief_json(params),
     )
+
+
+def last_words(request: dict[str, Any]) -> str:
+    """The first text of the last message, without a look at the rest."""
+    messages = _messages(request)
+    texts = (_block(block) for block in (asks.blocks(messages[-1]) if messages else []))
+    return next((text for kind, text in texts if kind == "text"), "")
 
 
 def _summary(now: dict[str, Any], turns: list[Turn]) -> str:
@@ -182,24 +187,24 @@ def _block(block: Any) -> tuple[str, str]:
 # ------------------------------------------------------------------------------------------------------------ editing
 
 
-def _fields(now: dict[str, Any]) -> list[EditField]:
+def fields(now: dict[str, Any]) -> list[EditField]:
     """What can be changed by typing; the JSON at the end holds everything."""
-    fields = [EditField("edit-system", "System prompt", _text(now.get("systemPrompt")), 3)]
+    found = [EditField("edit-system", "System prompt", _text(now.get("systemPrompt")), 3)]
     for at, message in enumerate(_messages(now)):
         for place, block in enumerate(asks.blocks(message)):
-            if isinstance(block, dict) and block.get("type") == "text" and len(fields) < _MOST_FIELDS:
+            if isinstance(block, dict) and block.get("type") == "text" and len(found) < _MOST_FIELDS:
                 label = f"Message {at + 1}, {message.get('role')}"
-                fields.append(EditField(f"edit-{at}-{place}", label, _text(block.get("text")), 3))
+                found.append(EditField(f"edit-{at}-{place}", label, _text(block.get("text")), 3))
     stops = now.get("stopSequences")
     listed = [str(one) for one in stops] if isinstance(stops, list) else []
     temperature = now.get("temperature")
-    fields += [
+    found += [
         EditField("edit-maxTokens", "Max tokens", str(now.get("maxTokens", ""))),
         EditField("edit-temperature", "Temperature", "" if temperature is None else str(temperature)),
         EditField("edit-stop", "Stop at, one a line", "\n".join(listed), 2),
         EditField("edit-json", "Or the whole request as JSON", json.dumps(now, ensure_ascii=False, indent=2), 6),
     ]
-    return fields
+    return found
 
 
 def typed_edits(form: Entries) -> dict[str, str]:
@@ -210,14 +215,14 @@ def typed_edits(form: Entries) -> dict[str, str]:
 def edited(now: dict[str, Any], typed: dict[str, str]) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """A request with what was typed into the fields, and what cannot be read. Changed JSON counts before the fields."""
     # A browser sends every line break as one of its own, so a text that nobody touched may come back with others.
-    fields = {one.name: one.text.replace("\r\n", "\n").replace("\r", "\n") for one in _fields(now)}
+    before = {one.name: one.text.replace("\r\n", "\n").replace("\r", "\n") for one in fields(now)}
     text = typed.get("edit-json", "")
-    if text.strip() and text.strip() != fields["edit-json"].strip():
+    if text.strip() and text.strip() != before["edit-json"].strip():
         try:
             return bodies.strict_json(text), {}
         except Denied as fault:
             return now, {"/request": [f"The request: {fault.message}"]}
-    changed = {name: text for name, text in typed.items() if name in fields and text != fields[name]}
+    changed = {name: text for name, text in typed.items() if name in before and text != before[name]}
     request: dict[str, Any] = json.loads(json.dumps(now))
     errors: dict[str, list[str]] = {}
     for name, text in changed.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, ClassVar, Literal
@@ -73,6 +74,27 @@ def _attributes(context: EvalContext, values: dict[str, Any]) -> str:
     return do_xmlattr(context, {name: at(one) if name in _ADDRESSES else one for name, one in values.items()})
 
 
+class Exact(str):
+    """Text that goes into a form field and comes back: nothing in it may be written out as an escape."""
+
+    __slots__ = ()
+
+
+class Name(str):
+    """What a server calls something: even what is ordinary in other texts is marked, so that two names differ (H08)."""
+
+    __slots__ = ()
+
+
+def _finalized(value: Any) -> Any:
+    """Nothing that a template writes can hide, unless it says that it must be exact."""
+    if type(value) is str:
+        return show.marked(value)
+    if isinstance(value, Name):
+        return show.marked(value, strict=True)
+    return show.esc_exact(value) if isinstance(value, Exact) else value
+
+
 jinja = Environment(
     loader=FileSystemLoader(show.directory("templates")),
     autoescape=True,
@@ -81,7 +103,7 @@ jinja = Environment(
     lstrip_blocks=True,
     auto_reload=False,
     extensions=[Rooted],
-    finalize=lambda value: show.visible(value) if type(value) is str else value,
+    finalize=_finalized,
 )
 jinja.filters.update(
     size=show.size,
@@ -97,21 +119,15 @@ jinja.filters.update(
 )
 
 
-class Exact(str):
-    """Text that goes into a form field and comes back: nothing in it may be written out as an escape."""
-
-    __slots__ = ()
-
-
-jinja.filters.update(exact=Exact, at=at, xmlattr=_attributes)
+jinja.filters.update(exact=Exact, name=Name, at=at, xmlattr=_attributes)
 jinja.globals.update(asset=show.asset, icons=show.ICONS, root=root, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
 # The connect form judges names as they are typed, by the same table.
 jinja.globals.update(NAME_WORDS=secrecy.HUMPS, SECRET_NAMES=secrecy.PATTERNS)
 
 
-def fragment(template: str, /, **context: Any) -> str:
-    """One template as text; parts for the stream and for htmx."""
-    return jinja.get_template(template).render(context)
+def fragment(template: str, /, **context: Any) -> Html:
+    """One template as markup; parts for the stream and for htmx."""
+    return show.rendered(jinja.get_template(template).render(context))
 
 
 @dataclass(slots=True)
@@ -126,6 +142,20 @@ class Context:
 
     def values(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@dataclass(slots=True)
+class Twofold(Context):
+    """A context that makes only what is asked for: the values of its template, or its JSON (H12)."""
+
+    page: Callable[[], dict[str, Any]]
+    json: Callable[[], dict[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json()
+
+    def values(self) -> dict[str, Any]:
+        return self.page()
 
 
 def json_bytes(value: Any) -> bytes:
@@ -229,7 +259,7 @@ async def render(
         return Response(json_bytes(context.as_json()), status, extra, "application/json")
     wanted_part = request.headers.get("hx-request") == "true" and context.part is not None
     html = fragment(context.part if wanted_part and context.part else context.template, **context.values())
-    return Response(html.encode("utf-8", "backslashreplace"), status, extra, "text/html; charset=utf-8")
+    return Response(show.page_bytes(html), status, extra, "text/html; charset=utf-8")
 
 
 # ------------------------------------------------------------------------------------------------- words and labels
@@ -286,7 +316,7 @@ _INDEX = re.compile(r"~(\d{1,6})")
 def _speakable(name: Any) -> bool:
     if not isinstance(name, str) or not name or len(name) > 500 or _INDEX.fullmatch(name):
         return False
-    if show.visible(name) != name or any(mark in name for mark in "\t\r\n"):
+    if show.visible(name, strict=True) != name or any(mark in name for mark in "\t\r\n"):
         return False
     return not any(part in {".", ".."} for part in re.split(r"[/\\]", name))
 
@@ -544,10 +574,10 @@ def wheretext_of(session: Session) -> tuple[str, str, str]:
     return version, transport_words(session.target), lead
 
 
-def log_rows(session: Session, messages: list[Message]) -> Html:
-    """Rows of the log, ready to insert."""
+def log_rows(session: Session, messages: list[Message], *, found: bool = False) -> Html:
+    """Rows of the log, ready to insert; those that a search found have ids of their own."""
     base, log = f"/s/{session.id}", session.messages
-    return show.markup(show.log_row(message, log.findings(message.seq), base) for message in messages)
+    return show.markup(show.log_row(one, log.findings(one.seq), base, found=found) for one in messages)
 
 
 def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:

@@ -29,6 +29,7 @@ from app.sessions.client_tasks import EVENTS
 from app.settings import Limits
 from app.web.patches import Tab
 from app.web.problems import Denied
+from app.web.render import drawn
 
 logger = logging.getLogger("parley.stream")
 
@@ -192,7 +193,7 @@ class PatchContent(Content):
         patch = self._tab.patch()
         self._busy = patch is not None
         if patch is not None and patch.html:
-            yield encode(patch.html, seq=patch.seq)
+            yield encode(drawn(patch.html), seq=patch.seq)
 
     async def more(self) -> None:
         if not self._busy:

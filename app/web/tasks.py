@@ -17,38 +17,30 @@ from app.sessions import Session
 from app.sessions.client_tasks import ClientTasks
 from app.web import ask_views, bodies, call_views, sequence, task_views
 from app.web.answers import in_json, show
-from app.web.ask_views import TaskCard
-from app.web.call_views import CallCard
 from app.web.problems import unknown, wants_json
-from app.web.sequence import Drawing
-from app.web.shell import Context, Shell, shell
+from app.web.shell import Twofold, shell
 
 # -------------------------------------------------------------------------------------------------------------- GET
 
 
 @dataclass(slots=True)
-class TasksPage(Context):
+class TasksPage(Twofold):
     """Both kinds of tasks, apart."""
 
     template: ClassVar[str] = "pages/tasks.html"
     part: ClassVar[str | None] = "parts/_tasks.html"
-    shell: Shell
-    tasks: list[TaskCard]
-    running: task_views.RunningView
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 def tasks_page(session: Session) -> TasksPage:
     """The Tasks page."""
     capable = session.client_tasks.capable
     return TasksPage(
-        shell=shell(session, "tasks", "Tasks"),
-        tasks=task_views.received(session),
-        running=task_views.running(session),
-        json={
+        page=lambda: {
+            "shell": shell(session, "tasks", "Tasks"),
+            "tasks": task_views.received(session),
+            "running": task_views.running(session),
+        },
+        json=lambda: {
             "receiver": [ask_views.task_json(task) for task in reversed(session.asking.tasks.values())],
             "client": [task_views.task_json(task) for task in reversed(session.client_tasks.tasks.values())],
             "capabilities": {"list": capable.list, "cancel": capable.cancel, "toolCall": capable.tools_call},
@@ -58,54 +50,45 @@ def tasks_page(session: Session) -> TasksPage:
 
 
 @dataclass(slots=True)
-class ReceiverTaskPage(Context):
+class ReceiverTaskPage(Twofold):
     """The life of one receiver task."""
 
     template: ClassVar[str] = "pages/task.html"
     part: ClassVar[str | None] = "parts/_task.html"
-    shell: Shell
-    task: TaskCard
-    sequence: Drawing
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 @dataclass(slots=True)
-class ClientTaskPage(Context):
+class ClientTaskPage(Twofold):
     """The life of one task on the server."""
 
     template: ClassVar[str] = "pages/client_task.html"
     part: ClassVar[str | None] = "parts/_client_task.html"
-    shell: Shell
-    task: task_views.ClientTaskCard
-    sequence: Drawing
-    call: CallCard | None
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 def task_page(session: Session, tid: str) -> ReceiverTaskPage | ClientTaskPage | None:
     """The page of a task of either kind; None when there is none of that id."""
-    around = shell(session, "task", f"Task {tid[1:]}", of=tid)
-    received = session.asking.tasks.get(tid)
+    received, task = session.asking.tasks.get(tid), session.client_tasks.tasks.get(tid)
+    title = f"Task {tid[1:]}"
     if received is not None:
-        card = ask_views.task_card(session, received)
-        drawn = sequence.of_receiver_task(session, received)
-        return ReceiverTaskPage(around, card, drawn, ask_views.task_json(received))
-    task = session.client_tasks.tasks.get(tid)
+        return ReceiverTaskPage(
+            page=lambda: {
+                "shell": shell(session, "task", title, of=tid),
+                "task": ask_views.task_card(session, received),
+                "sequence": sequence.of_receiver_task(session, received),
+            },
+            json=lambda: ask_views.task_json(received),
+        )
     if task is None:
         return None
     call = session.calls.get(task.call_id or "")
     return ClientTaskPage(
-        around,
-        task_views.task_card(session, task, alone=True),
-        sequence.of_client_task(session, task),
-        None if call is None else call_views.call_card(session, call),
-        task_views.task_json(task),
+        page=lambda: {
+            "shell": shell(session, "task", title, of=tid),
+            "task": task_views.task_card(session, task, alone=True),
+            "sequence": sequence.of_client_task(session, task),
+            "call": None if call is None else call_views.call_card(session, call),
+        },
+        json=lambda: task_views.task_json(task),
     )
 
 

@@ -49,7 +49,7 @@ from app.web.connect_views import (
 from app.web.lists import Entry, ListView, Window, list_json, list_view
 from app.web.log_views import Log, MessageDetail, log, message, message_json
 from app.web.render import Html
-from app.web.server_log_views import PingView, ping_view
+from app.web.server_log_views import ping_view
 from app.web.shell import (
     CALL_WORDS,
     STATE_WORDS,
@@ -57,6 +57,7 @@ from app.web.shell import (
     Context,
     Shell,
     ToolLink,
+    Twofold,
     annotation_words,
     arguments_of,
     counts,
@@ -389,19 +390,11 @@ def connection_view(session: Session) -> ConnectionView:
 
 
 @dataclass(slots=True)
-class Overview(Context):
+class Overview(Twofold):
     """The connection: who the server is, what both sides offer, how it came about, what went wrong."""
 
     template: ClassVar[str] = "pages/overview.html"
     part: ClassVar[str | None] = "parts/_connection.html"
-
-    shell: Shell
-    connection: ConnectionView
-    ping: PingView
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 def connection_json(session: Session) -> dict[str, Any]:
@@ -438,34 +431,41 @@ def connection_json(session: Session) -> dict[str, Any]:
 
 def overview(session: Session) -> Overview:
     """The first page of a session."""
-    log = session.messages
     return Overview(
-        shell=shell(session, "overview", session.label),
-        connection=connection_view(session),
-        ping=ping_view(session),
-        json={
-            "id": session.id,
-            "url": f"/s/{session.id}",
-            "label": session.label,
-            "connection": connection_json(session),
-            "target": target_json(session.target),
-            "options": session.options.model_dump(mode="json"),
-            "open_asks": session.open_asks,
-            "counts": {
-                "messages": log.count,
-                "bytes": log.bytes_total,
-                "in": log.inbound,
-                "out": log.outbound,
-                "findings": log.findings_total,
-                "stderr_lines": session.stderr.count,
-                "stderr_lines_by_probe": session.stderr.by_probe,
-                "tools": len(session.tools.items),
-                "calls": sum(not call.quiet for call in session.calls.values()),
-                "running": sum(not call.settled for call in session.calls.values()),
-            },
-            "seq": session.events.seq,
+        page=lambda: {
+            "shell": shell(session, "overview", session.label),
+            "connection": connection_view(session),
+            "ping": ping_view(session),
         },
+        json=lambda: overview_json(session),
     )
+
+
+def overview_json(session: Session) -> dict[str, Any]:
+    """The session of architecture.md §5."""
+    log = session.messages
+    return {
+        "id": session.id,
+        "url": f"/s/{session.id}",
+        "label": session.label,
+        "connection": connection_json(session),
+        "target": target_json(session.target),
+        "options": session.options.model_dump(mode="json"),
+        "open_asks": session.open_asks,
+        "counts": {
+            "messages": log.count,
+            "bytes": log.bytes_total,
+            "in": log.inbound,
+            "out": log.outbound,
+            "findings": log.findings_total,
+            "stderr_lines": session.stderr.count,
+            "stderr_lines_by_probe": session.stderr.by_probe,
+            "tools": len(session.tools.items),
+            "calls": sum(not call.quiet for call in session.calls.values()),
+            "running": sum(not call.settled for call in session.calls.values()),
+        },
+        "seq": session.events.seq,
+    }
 
 
 # ------------------------------------------------------------------------------------------------------------- tools

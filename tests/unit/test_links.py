@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.core.asks import secret_findings
-from app.core.links import links_json, required_links
+from app.core.links import links_json, read, required_links
 from app.core.model import CallError
 
 GOOD = {"mode": "url", "elicitationId": "e1", "url": "https://sign.example.test/in", "message": "Sign in"}
@@ -103,3 +103,35 @@ def test_a_form_that_asks_for_a_secret_is_remarked(params: dict[str, Any]) -> No
 )
 def test_words_that_only_speak_of_a_secret_are_not(params: dict[str, Any]) -> None:
     assert secret_findings(params) == []
+
+
+@pytest.mark.requirement("H01")
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "LOCALHOST", "app.localhost", "127.0.0.1", "127.9.9.9", "0.0.0.0", "[::1]", "[::]"],
+)
+def test_h01_a_link_to_the_own_machine_is_known(host: str):
+    link = read(f"http://{host}:8080/x")
+    assert link is not None and link.loopback
+
+
+@pytest.mark.requirement("H01", "H07")
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "0", "[::ffff:127.0.0.1]"),
+        *("[0:0:0:0:0:0:0:1]", "localhost."),
+    ],
+)
+def test_h01_no_other_spelling_of_the_own_machine_passes_for_another_host(host: str):
+    link = read(f"http://{host}/")
+    assert link is None or link.loopback
+
+
+@pytest.mark.requirement("H01")
+@pytest.mark.parametrize(
+    "host", ["example.org", "localhost.example.org", "notlocalhost", "127.0.0.1.example.org", "128.0.0.1", "10.0.0.1"]
+)
+def test_h01_other_hosts_are_others(host: str):
+    link = read(f"https://{host}/")
+    assert link is None or not link.loopback

@@ -1,5 +1,6 @@
 """Values to markup: nothing a server says becomes markup, and nothing it says is without a limit."""
 
+import base64
 import time
 from html.parser import HTMLParser
 from typing import Any
@@ -34,7 +35,7 @@ class Tags(HTMLParser):
 
 def parsed(html: str) -> Tags:
     reader = Tags()
-    reader.feed(html)
+    reader.feed(str(html))
     return reader
 
 
@@ -166,6 +167,10 @@ def test_bytes_that_are_no_text_are_still_shown():
 def test_base64_is_measured_or_refused():
     assert render.base64_bytes("aGVsbG8=") == 5
     assert render.base64_bytes("<svg>") is None
+    for size in (0, 1, 2, 3, 1535, 1536, 3071, 3072, 3073, 3074, 100_000, 100_001):
+        assert render.base64_bytes(base64.b64encode(bytes(size)).decode()) == size
+    for wrong in ("a", "ab=c" * 2000, "=" * 8000, "a" * 8000 + "<svg>   ", "é" * 8000):
+        assert render.base64_bytes(wrong) is None
     assert render.base64_bytes(None) is None
 
 
@@ -348,3 +353,34 @@ def test_plain_words_are_not_offered_as_markdown(text: str):
 @pytest.mark.parametrize("text", ["# a", "*a*", "a `b`", "- a", "x\n1. a", "a\n\nb", "[a](b)", "a|b"])
 def test_what_may_be_markdown_is(text: str):
     assert render.MARKED.search(text)
+
+
+HIDDEN = "a\u200bb"
+
+
+@pytest.mark.requirement("H08")
+def test_h08_a_mark_is_an_element_in_text_and_plain_text_where_no_element_can_be():
+    said = render.esc(HIDDEN)
+    drawn = render.drawn(
+        f'<p title="{said}">{said}</p><textarea>{said}</textarea><option value="{said}">{said}</option>'
+    )
+    mark = 'a<span class="mark" title="U+200B ZERO WIDTH SPACE">\\u200b</span>b'
+    plain = "a\\u200bb"
+    assert drawn == (
+        f'<p title="{plain}">{mark}</p><textarea>{plain}</textarea><option value="{plain}">{plain}</option>'
+    )
+    svg = render.drawn(f"<svg><text>{said}</text></svg>{said}<p title='>' id=\"{said}\">")
+    assert svg == f"<svg><text>{plain}</text></svg>{mark}<p title='>' id=\"{plain}\">"
+
+
+@pytest.mark.requirement("H08")
+@given(st.text(st.sampled_from("\ufdd0\ufdd1\ufdd2<>\"'a =\u200b\U000e0061\U000e003c\U000e0022\u0301"), max_size=40))
+def test_h08_no_text_can_forge_a_mark_or_break_out_of_one(text: str):
+    html = render.drawn(
+        f'<p title="{render.esc(text)}">{render.esc(text)}</p><i data-k="{render.esc_exact(text)}"></i>'
+    )
+    found = parsed(html)
+    assert {tag for tag, _ in found.found} <= {"p", "span", "i"}
+    assert all(set(attributes) <= {"title", "class", "data-k"} for _, attributes in found.found)
+    assert html.endswith(f'<i data-k="{render.esc_exact(text)}"></i>'), "what is exact stays so"
+    assert found.text == render.visible(text)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.web.sampling_views import edited, sampling
+from app.web.sampling_views import edited, fields, sampling
 
 REQUEST: dict[str, Any] = {
     "systemPrompt": "You are kind.",
@@ -43,8 +43,8 @@ REQUEST: dict[str, Any] = {
 
 def typed(**changes: str) -> dict[str, str]:
     """What a browser submits when nobody touched anything but these; every line break comes back as \\n."""
-    fields = {one.name: one.text.replace("\r\n", "\n") for one in sampling(REQUEST).fields}
-    return fields | {f"edit-{name.replace('_', '-')}": text for name, text in changes.items()}
+    untouched = {one.name: one.text.replace("\r\n", "\n") for one in fields(REQUEST)}
+    return untouched | {f"edit-{name.replace('_', '-')}": text for name, text in changes.items()}
 
 
 @pytest.mark.requirement("R3-02", "R3-05", "S001 request type")
