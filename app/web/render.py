@@ -68,10 +68,11 @@ ICONS: Final = asset("icons.svg")
 # is drawn when the page is complete: as an element with a title, or as plain text where no element can be.
 
 _OPEN, _ABOUT, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
-_MARK = f"{_OPEN}([^{_ABOUT}]*){_ABOUT}([^{_CLOSE}]*){_CLOSE}"
+_INSIDE = f"([^{_OPEN}{_ABOUT}{_CLOSE}]*)"
+_MARK = f"{_OPEN}{_INSIDE}{_ABOUT}{_INSIDE}{_CLOSE}"
 _MARK_ALONE = re.compile(_MARK)
 _TAG_OR_MARK = re.compile(
-    r"<(?:(textarea|title|option|svg|script|style)\b|[a-zA-Z/!])" + r"""(?:[^"'>]|"[^"]*"|'[^']*')*>""" + f"|{_MARK}"
+    r"<(?:(textarea|title|option|svg|script|style)\b|[a-zA-Z/!])" + r"""(?:[^"'<>]++|"[^"]*+"|'[^']*+')*+>""" + f"|{_MARK}"
 )
 """A tag with all its attributes, the first group naming an element that holds only text; or a mark outside of tags."""
 

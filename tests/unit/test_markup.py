@@ -117,6 +117,8 @@ class Rule:
                 return self._safe(node.left, names, seen) and self._safe(node.right, names, seen)
             case ast.Call() if (made := self._made(node)) is not None:
                 return self._safe(made, names, seen)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="html"), attr="escape")):
+                return True
             case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)) if name in self.makers:
                 return True
             case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join"), args=[ast.GeneratorExp(elt=each)]):

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from app import secrecy
+from app.core import hidden
 from app.core.forms import words
 from app.web import connect_views
 from tests import peers
@@ -68,6 +69,7 @@ PYTHON = {
     "app/core/asks.py:_NO_AFTER": Row(SERVER, worst=("not needneed ", "n't.")),
     "app/core/asks.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
     "app/core/asks.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
+    "app/core/checks.py:_REORDERING": Row(SERVER),
     "app/core/effort.py:_FANCY": Row("patterns in schemas of a server"),
     "app/core/forms/leaves.py:_DAY": Row(PERSON),
     "app/core/forms/leaves.py:_LOCAL_MOMENT": Row(PERSON),
@@ -87,6 +89,19 @@ PYTHON = {
     "app/core/heads.py:_REST_OF_TEXT": Row(SERVER, worst=("\\", '\\"'), anchored=True),
     "app/core/heads.py:_TOKEN": Row(SERVER, worst=('"\\', '"\\"', '"a')),
     "app/core/heads.py:_WHOLE": Row(SERVER, most=200),
+    "app/core/hidden.py:_ANY": Row(SERVER),
+    "app/core/hidden.py:_ANY_ASCII": Row(SERVER),
+    "app/core/hidden.py:_BYTES": Row(SERVER, worst=("\\u20", "\\uff")),
+    "app/core/hidden.py:_CALM": Row(SERVER, worst=("\u2764\ufe0f\u200d", "\U0001f3f4\U000e0067\U000e0062")),
+    "app/core/hidden.py:_CALMABLE": Row(SERVER, worst=("\\u200",)),
+    "app/core/hidden.py:_HIDDEN": Row(SERVER),
+    "app/core/hidden.py:_MAY_STACK": Row(SERVER, worst=("a" + 8 * "\u0301",)),
+    "app/core/hidden.py:_SELECTOR": Row(SERVER, worst=("\ufe0f\ufe0fa",)),
+    "app/core/hidden.py:_TAG": Row(SERVER),
+    "app/core/hidden.py:_WRITTEN_OUT": Row(SERVER),
+    "app/core/hidden.py:_stacks()": Row(
+        SERVER, worst=("\u0301", "a" + 8 * "\u0301"), patterns=lambda: [hidden._stacks().pattern]
+    ),
     "app/core/jsonscan.py:_SCALAR": Row(SERVER, anchored=True),
     "app/core/jsonscan.py:_SPACE": Row(SERVER, anchored=True),
     "app/core/jsonscan.py:_TOKEN": Row(SERVER, most=64 * 1024 + 1, worst=('"\\"', '"\\\\', "[")),
@@ -94,6 +109,10 @@ PYTHON = {
     "app/core/jsontext.py:_HUGE_EXPONENT": Row(SERVER, most=256 * 1024),
     "app/core/jsontext.py:_LONE": Row(SERVER),
     "app/core/jsontext.py:_SURROGATE": Row(SERVER),
+    "app/core/links.py:_ADDRESS": Row(SERVER, most=8192, worst=("https://a", "@", "https://a:b@")),
+    "app/core/links.py:_NAME": Row(SERVER, most=253, worst=("a.", "a-")),
+    "app/core/links.py:_NUMBER": Row(SERVER, most=253, worst=("1.", "0x")),
+    "app/core/links.py:read()": Row(SERVER, most=8192),
     "app/core/model.py:HttpTarget.url": Row(PERSON, most=4096),
     "app/core/model.py:_TOKEN": Row(PERSON),
     "app/core/uritemplate.py:_ESCAPED": Row(SERVER),
@@ -134,10 +153,12 @@ PYTHON = {
         SERVER, most=1024 * 1024, worst=("href ", "href=", 'attributename="a', "</iframe")
     ),
     "app/web/render.py:MARKED": Row(SERVER, worst=("\n \t", " \n", "\n1", "\n\n")),
+    "app/web/render.py:_MARK_ALONE": Row("tags that Parley wrote", worst=("\ufdd0", "\ufdd0a\ufdd1")),
+    "app/web/render.py:_TAG_OR_MARK": Row(
+        "pages that Parley wrote", only=("<p class=\"x\" title='y'>a</p>", "\ufdd0U+200B\ufdd1ZERO WIDTH\ufdd2", "<br>")
+    ),
     "app/web/render.py:_CODE": Row(SERVER),
-    "app/web/render.py:_INVISIBLE": Row(SERVER),
     "app/web/render.py:_MAIL": Row(SERVER, worst=("mailto:", "mailto:a\n")),
-    "app/web/render.py:_WEB": Row(SERVER, worst=("http://", "https://a\n")),
     "app/web/root.py:_KEY": Row("a file of our own", most=200),
     "app/web/serve.py:_CONTROL": Row("lines of our own log"),
     "app/web/shell.py:_ADDRESS": Row("our own templates, when they are compiled", most=20_000),
