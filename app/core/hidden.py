@@ -48,7 +48,7 @@ _ANY: Final = re.compile(
     f"[{_CONTROLS}{_letters(tuple(one for one in IGNORABLE + BLANK if one[1] <= 0xFFFF))}\U00010000-\U0010ffff]"
 )
 """Cheap to search for: of the characters beyond the first 65,536 it takes all."""
-_ANY_ASCII: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_ASCII_CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 _PICTURE: Final = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21ff\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf\u2934\u2935"
@@ -120,7 +120,8 @@ def visible(text: str, mark: Callable[[str, str], str] = lambda words, about: wo
 
     `mark` makes a mark of what stands there and of what it is in words; without it the mark is plain text."""
     if text.isascii():
-        return "".join(_written(text, mark, strict)) if _ANY_ASCII.search(text) else text
+        quiet = text.isprintable() or not _ASCII_CONTROLS.search(text)  # the first is quicker
+        return text if quiet else "".join(_written(text, mark, strict))
     if _ANY.search(text):
         text = "".join(_written(text, mark, strict))
     if _MAY_STACK.search(text):

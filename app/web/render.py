@@ -72,7 +72,9 @@ _INSIDE = f"([^{_OPEN}{_ABOUT}{_CLOSE}]*)"
 _MARK = f"{_OPEN}{_INSIDE}{_ABOUT}{_INSIDE}{_CLOSE}"
 _MARK_ALONE = re.compile(_MARK)
 _TAG_OR_MARK = re.compile(
-    r"<(?:(textarea|title|option|svg|script|style)\b|[a-zA-Z/!])" + r"""(?:[^"'<>]++|"[^"]*+"|'[^']*+')*+>""" + f"|{_MARK}"
+    r"<(?:(textarea|title|option|svg|script|style)\b|[a-zA-Z/!])"
+    + r"""(?:[^"'<>]++|"[^"]*+"|'[^']*+')*+>"""
+    + f"|{_MARK}"
 )
 """A tag with all its attributes, the first group naming an element that holds only text; or a mark outside of tags."""
 
@@ -89,12 +91,17 @@ def marked(text: str, *, strict: bool = False) -> str:
 
 def esc(text: str) -> str:
     """Text for HTML, in an element or in a quoted attribute; nothing in it can hide."""
-    return marked(text).translate(_MARKUP)
+    return (text if text.isascii() and text.isprintable() else marked(text)).translate(_MARKUP)
 
 
-def esc_exact(text: str) -> Markup:
+def esc_exact(text: str) -> str:
     """Text that comes back to us as it is, in a form field or in an attribute: nothing in it is written out."""
-    return Markup(text.translate(_MARKUP_EXACT))
+    return text.translate(_MARKUP_EXACT)
+
+
+def exact(text: str) -> Markup:
+    """The same for a template."""
+    return Markup(esc_exact(text))
 
 
 def drawn(html: str) -> str:
@@ -196,18 +203,18 @@ def shown(text: str) -> Markup:
 # --------------------------------------------------------------------------------------------------------- JSON view
 
 
-def _scalar(value: Any, max_string: int) -> Markup:
+def _scalar(value: Any, max_string: int) -> str:
     if isinstance(value, str):
         more = ""
         if len(value) > max_string:
             more = f'<span class="jc"> … {number(len(value) - max_string)} more characters</span>'
             value = value[:max_string]
-        return Markup(f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}')
+        return f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}'
     if value is None or isinstance(value, bool):
-        return Markup(f'<span class="jb">{esc(json.dumps(value))}</span>')
+        return f'<span class="jb">{esc(json.dumps(value))}</span>'
     if isinstance(value, dict | list):
-        return Markup("{}" if isinstance(value, dict) else "[]")
-    return Markup(f'<span class="jn">{esc(str(value)[:max_string])}</span>')
+        return "{}" if isinstance(value, dict) else "[]"
+    return f'<span class="jn">{esc(str(value)[:max_string])}</span>'
 
 
 def _on_one_line(value: list[Any]) -> bool:
@@ -229,9 +236,9 @@ def step(name: str, place: int | None = None) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _key(name: str) -> Markup:
+def _key(name: str) -> str:
     more = f'<span class="jc"> … {number(len(name) - MAX_KEY)} more characters</span>' if len(name) > MAX_KEY else ""
-    return Markup(f'<span class="jk">{esc(name[:MAX_KEY])}{more}</span>: ')
+    return f'<span class="jk">{esc(name[:MAX_KEY])}{more}</span>: '
 
 
 class _Tree:
@@ -247,21 +254,26 @@ class _Tree:
         self.open_depth, self.left, self.max_string, self.marks = open_depth, max_nodes, max_string, marks
         self.lazy = lazy
         self.cut = 0
-        self.out: list[Markup] = []
+        self.out: list[str] = []
+
+    @property
+    def html(self) -> Markup:
+        """What was written so far."""
+        return Markup("".join(self.out))
 
     def write(self, key: str | None, value: Any, depth: int, pointer: str, part: str = "") -> None:
         self.left -= 1
-        label = _key(key) if key is not None else NOTHING
-        marked = Markup(" jh") if pointer in self.marks else NOTHING
-        at = Markup(f' data-k="{esc_exact(part)}"') if self.lazy and depth else NOTHING
+        label = _key(key) if key is not None else ""
+        marked = " jh" if pointer in self.marks else ""
+        at = f' data-k="{esc_exact(part)}"' if self.lazy and depth else ""
         if isinstance(value, list) and value and _on_one_line(value):
             self.left -= len(value)
             inside = ", ".join(_scalar(item, self.max_string) for item in value)
-            self.out.append(Markup(f'<div class="l{marked}"{at}>{label}[{inside}]</div>'))
+            self.out.append(f'<div class="l{marked}"{at}>{label}[{inside}]</div>')
         elif isinstance(value, dict | list) and value:
-            self._branch(label, value, depth, pointer, marked, at)
+            self._branch(Markup(label), value, depth, pointer, Markup(marked), Markup(at))
         else:
-            self.out.append(Markup(f'<div class="l{marked}"{at}>{label}{_scalar(value, self.max_string)}</div>'))
+            self.out.append(f'<div class="l{marked}"{at}>{label}{_scalar(value, self.max_string)}</div>')
 
     def _branch(
         self, label: Html, value: dict[str, Any] | list[Any], depth: int, pointer: str, marked: Html, at: Html
@@ -272,22 +284,18 @@ class _Tree:
             self.cut += 1
         if beyond and not self.lazy:
             self.out.append(
-                Markup(
-                    f'<div class="l{marked}">{label}{begin}<span class="jc"> {plural(len(value), word)}, not shown '
-                    f"</span>{end}</div>"
-                )
+                f'<div class="l{marked}">{label}{begin}<span class="jc"> {plural(len(value), word)}, not shown '
+                f"</span>{end}</div>"
             )
             return
         opened = " data-lazy" if beyond else " open" if depth < self.open_depth else ""
         self.out.append(
-            Markup(
-                f'<details{opened}{at}><summary class="{marked}">{label}{begin}<span class="jc"> '
-                f"{plural(len(value), word)} {end}</span></summary><div>"
-            )
+            f'<details{opened}{at}><summary class="{marked}">{label}{begin}<span class="jc"> '
+            f"{plural(len(value), word)} {end}</span></summary><div>"
         )
         if not beyond:
             self.members(value, depth, pointer)
-        self.out.append(Markup(f'</div><div class="l jz">{end}</div></details>'))
+        self.out.append(f'</div><div class="l jz">{end}</div></details>')
 
     def members(self, value: dict[str, Any] | list[Any], depth: int, pointer: str, offset: int = 0) -> None:
         """The members of a branch, from one of them on."""
@@ -304,7 +312,7 @@ class _Tree:
                 said = f"… {plural(rest, 'more ' + word, 'more ' + word + 's')}"
                 following = offset + written
                 button = f'<button type="button" class="l jc" data-more="{following:d}">{said}, show the next</button>'
-                self.out.append(Markup(button if self.lazy else f'<div class="l jc">{said}</div>'))
+                self.out.append(button if self.lazy else f'<div class="l jc">{said}</div>')
                 break
             part = step(name, offset + written)
             self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{part}", part)
@@ -329,7 +337,7 @@ def tree(
     cut = ""
     if writer.cut and not source:
         cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>'
-    inside = markup(writer.out)
+    inside = writer.html
     asks = f' data-tree="{esc(at(source))}"' if source else ""
     return Markup(
         f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>{cut}'
@@ -341,7 +349,7 @@ def branch(value: Any, offset: int, *, max_nodes: int = 1_000, max_string: int =
     writer = _Tree(2, max_nodes, max_string, frozenset(), lazy=True)
     if isinstance(value, dict | list):
         writer.members(value, 0, "", offset)
-    return markup(writer.out)
+    return writer.html
 
 
 def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
@@ -349,7 +357,7 @@ def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
     writer = _Tree(0, 0, 200, frozenset(), lazy=True)
     for pointer, value in found:
         writer.write(pointer or "(the whole)", value, 1, pointer, pointer[1:])
-    inside = markup(writer.out)
+    inside = writer.html
     return Markup(
         f'<div class="json" role="group" aria-label="Found" tabindex="0" data-tree="{esc(at(source))}" hx-ignore>'
         f"{inside}</div>"
@@ -575,34 +583,32 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _chip(findings: tuple[Finding, ...]) -> Markup:
+def _chip(findings: tuple[Finding, ...]) -> str:
     if not findings:
-        return NOTHING
+        return ""
     worst = next((one for one in findings if one.level == "must"), findings[0])
     icon = "must" if worst.level == "must" else "should"
     more = f" +{len(findings) - 1:d}" if len(findings) > 1 else ""
-    return Markup(
+    return (
         f'<span class="chip mk"><svg class="i" aria-hidden="true"><use href="{ICONS}#{icon}"/></svg>'
         f'<span class="sr">finding </span>{esc(worst.id)}{more}</span>'
     )
 
 
-def _gist(message: Message, findings: tuple[Finding, ...]) -> Markup:
+def _gist(message: Message, findings: tuple[Finding, ...]) -> str:
     peek = f'<span class="peek">{esc(message.gist)}</span>'
-    return Markup(f'<span class="gist">{peek}{_chip(findings)}</span>' if findings else peek)
+    return f'<span class="gist">{peek}{_chip(findings)}</span>' if findings else peek
 
 
 POLLS: Final = frozenset({"tasks/get", "ping", "completion/complete"})
 """Methods that repeat: a run of them is folded into one line of the log, with a count."""
 
 
-def _poll(message: Message, findings: tuple[Finding, ...]) -> Markup:
+def _poll(message: Message, findings: tuple[Finding, ...]) -> str:
     """Marks a row that may be folded with others like it. What is remarkable never is."""
     if findings or message.kind not in {"request", "response"} or message.method is None:
-        return NOTHING
-    if not message.quiet and message.method not in POLLS:
-        return NOTHING
-    return Markup(f' data-poll="{esc(message.method[:200])}"')
+        return ""
+    return f' data-poll="{esc(message.method[:200])}"' if message.quiet or message.method in POLLS else ""
 
 
 def log_row(message: Message, findings: tuple[Finding, ...], base: str, *, found: bool = False) -> Markup:

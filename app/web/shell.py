@@ -92,7 +92,7 @@ def _finalized(value: Any) -> Any:
         return show.marked(value)
     if isinstance(value, Name):
         return show.marked(value, strict=True)
-    return show.esc_exact(value) if isinstance(value, Exact) else value
+    return show.exact(value) if isinstance(value, Exact) else value
 
 
 jinja = Environment(

@@ -18,8 +18,8 @@ _ESCAPES = {"esc", "esc_exact"}
 _NUMBERS = {"number", "size", "clock", "duration", "plural"}
 """Of `render`: they write digits, signs and words of ours, whatever they are given."""
 _DECLARES = {"Markup", "Html", "rendered"}
-_TRUSTED = {"prose", "shown", "markup", "markdown", "rendered", "esc_exact", "drawn", "fragment"}
-"""The few functions that make markup of text by escaping, cleaning or rendering it; each has tests of its own."""
+_TRUSTED = {"prose", "shown", "markup", "markdown", "rendered", "exact", "drawn", "fragment", "html"}
+"""The few functions that make markup of text by escaping, cleaning, joining or rendering it; each has tests."""
 _TYPES = {"Html", "Markup", "int"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -41,6 +41,19 @@ class Rule:
         for node in ast.walk(self.tree):
             if isinstance(node, Function) and node.returns is not None and ast.unparse(node.returns) in _TYPES:
                 self.makers.add(node.name)
+        self._find_makers()
+
+    def _find_makers(self) -> None:
+        """Functions that return nothing but what is safe, each judged with those found before."""
+        functions = [node for node in ast.walk(self.tree) if isinstance(node, Function)]
+        before = -1
+        while before != len(self.makers):
+            before = len(self.makers)
+            for one in functions:
+                given = [node.value for node in ast.walk(one) if isinstance(node, ast.Return)]
+                names = self._names(one)
+                if given and all(self._safe(value, names, set()) for value in given):
+                    self.makers.add(one.name)
 
     def objections(self) -> Iterator[str]:
         yield from self._in(self.tree, {})
@@ -48,6 +61,8 @@ class Rule:
     def _made(self, node: ast.AST) -> ast.expr | None:
         """What is declared to be markup without a look."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute) and len(node.args) == 1:
+            if ast.unparse(node.func) == "self.out.append":
+                return node.args[0]
             name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
             return node.args[0] if name in _DECLARES else None
         return None
@@ -123,6 +138,8 @@ class Rule:
                 return True
             case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join"), args=[ast.GeneratorExp(elt=each)]):
                 return self._safe(each, names, seen)
+            case ast.Attribute(value=ast.Name(id="writer"), attr="html"):
+                return True
             case ast.Name(id=name) if name.strip("_").isupper():
                 return True
             case ast.Name(id=name):
@@ -162,6 +179,7 @@ def test_m11_an_f_string_that_builds_tags_holds_nothing_unescaped(path: Path):
         "return f'<p>{text!r}</p>'",
         "return f'<p>{text:>5}</p>'",
         "return Markup(text)",
+        "self.out.append(text)",
         "return show.rendered(text)",
         "text += esc(text)\n    return f'<p>{text}</p>'",
     ],
