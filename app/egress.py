@@ -40,8 +40,7 @@ _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1:
 _IDLE_SECONDS = 3.0
 """Node and uvicorn close an idle connection after 5 s. We are first: a POST that meets the closing is lost."""
 
-_READ_AT_LEAST, _READ_AT_MOST = 1024, 64 * 1024
-_READ_FIRST = 4 * 1024
+_READ_AT_LEAST, _READ_FIRST, _READ_AT_MOST = 1024, 4 * 1024, 16 * 1024
 _SLOW_SECONDS = 0.004
 """How long the bytes of one read may keep everybody else waiting, before less is read at once."""
 _REST_AT_MOST = 0.05
@@ -169,6 +168,8 @@ class _Paced(httpcore2.AsyncNetworkStream):
     def __init__(self, stream: httpcore2.AsyncNetworkStream) -> None:
         self._stream = stream
         self._most = _READ_FIRST
+        self._full = False
+        """There was as much as was asked for, and so there is more."""
         self._read_at = 0.0
         self._alone = False
         """Nobody else had a turn since the last read."""
@@ -179,9 +180,10 @@ class _Paced(httpcore2.AsyncNetworkStream):
         if took > _SLOW_SECONDS:
             self._most = max(self._most // 4, _READ_AT_LEAST)
             await anyio.sleep(min(took, _REST_AT_MOST))
-        else:
+        elif self._full:
             self._most = min(self._most * 4, _READ_AT_MOST)
         found = await self._stream.read(min(max_bytes, self._most), timeout)
+        self._full = len(found) == self._most
         self._read_at, self._alone = time.perf_counter(), True
         asyncio.get_running_loop().call_soon(self._turned)
         return found
