@@ -105,6 +105,8 @@ class ConnectFields:
     notice: str
     """Why nothing can be saved."""
     choices: list[ChoiceLine]
+    masks_kept: bool = True
+    """Whether the secrets behind the masks of the line or the address are still known."""
 
 
 # ------------------------------------------------------------------------------------------------------ connect form
@@ -333,6 +335,7 @@ def connect_fields(
         like=kept.id if kept is not None else session.id if session is not None else "",
         notice=f"Saving is off: {store.trouble}" if store.trouble else "",
         choices=choices or [],
+        masks_kept=not any(" " in name for name in missing),
     )
 
 

@@ -220,3 +220,16 @@ def test_a_closed_session_says_so_in_its_other_tab(page: Page, context: BrowserC
     expect(other.get_by_role("alert")).to_contain_text("This session is closed.")
     other.get_by_role("link", name="To the first page").click()
     expect(other.get_by_role("heading", name="Connect to a server")).to_be_visible()
+
+
+def test_the_row_of_the_other_half_keeps_its_columns(page: Page, demo: Callable[[], str]):
+    page.goto(f"{demo()}/tools/echo")
+    call(page, '{"message": "Hello, columns"}')
+    expect(page.locator("#calls > article .st").first).to_have_text("Done")
+    page.goto(str(page.locator("#calls > article a", has_text="received").first.evaluate("link => link.href")))
+    expect(page.locator("#log > li > .m.pair")).to_have_count(1)
+    lefts = (
+        "rows => rows.map(row => [...row.children].slice(0, 5).map(cell => Math.round(cell.getBoundingClientRect().x)))"
+    )
+    pair, current = page.eval_on_selector_all("#log > li > :is(.m.pair, .m[aria-current])", lefts)
+    assert pair == current

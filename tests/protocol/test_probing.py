@@ -183,7 +183,7 @@ class TestLate:
         assert [each for each in findings(session) if each.level == "must"] == []
 
     async def test_b02_what_comes_after_the_handshake_changes_nothing(self, session: Session, tmp_path: Path) -> None:
-        peer = modern_stdio(tmp_path / "record", tardy=1, reversed=True, results={"initialize": OLDER})
+        peer = modern_stdio(tmp_path / "record", tardy=1, reversed="apart", results={"initialize": OLDER})
         await connect(session, peer.target, era="auto")
         assert (session.info.state, session.info.era) == ("ready", "legacy")
         await until(session, lambda: inbound(session, "server/discover"))

@@ -9,7 +9,7 @@ closes. The record holds one JSON object per line: `{"in": message, "headers": {
     tools        the tools it lists
     deaf         how many of the first messages it does not answer
     tardy        how many of the first messages it answers only once it has read the one that follows them
-    reversed     whether it then answers that one first
+    reversed     whether it then answers that one first; "apart": and the others only with the next message
     discover     members of the result of `server/discover` that replace the honest ones
     errors       {method: error}: answer so instead; a list is used up one by one, and then it is honest
     results      {method: result}: answer so instead
@@ -59,6 +59,9 @@ class Server:
             return
         now = [*self.put_off, message]
         self.put_off = []
+        if self.settings.get("reversed") == "apart" and len(now) > 1:
+            self.put_off, now = now[:-1], now[-1:]
+            self.settings["reversed"] = False
         for each in reversed(now) if self.settings.get("reversed") else now:
             self.answer(each, headers, wire)
         return

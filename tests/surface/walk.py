@@ -81,11 +81,14 @@ class Walker:
         )
 
     def send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", urlsplit(self.parley.origin).port, timeout=HANG)
+        connection = http.client.HTTPConnection("127.0.0.1", urlsplit(self.parley.server).port, timeout=HANG)
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+            headers: dict[str, str] = {}
+            for name, value in answer.getheaders():
+                headers.setdefault(name.lower(), value)
+            return Answer(answer.status, headers, answer.read())
         finally:
             connection.close()
 
@@ -118,7 +121,7 @@ class Walker:
         headers = {
             "cookie": self.cookie,
             "accept": "text/html,*/*;q=0.8",
-            "origin": self.parley.origin,
+            "origin": self.parley.server,
             "sec-fetch-site": "same-origin",
             **{name.replace("_", "-"): value for name, value in more.items()},
         }
@@ -136,7 +139,7 @@ class Walker:
     def login(self) -> None:
         """Come in as a person does, and find out where browsers live."""
         address = self.parley.code()
-        answer = self.send("GET", address.removeprefix(self.parley.origin), None, {"accept": "text/html"})
+        answer = self.send("GET", address.removeprefix(self.parley.server), None, {"accept": "text/html"})
         assert answer.status == 303, answer.status
         self.cookie = answer.headers["set-cookie"].split(";")[0]
         self.root = answer.headers["location"].rstrip("/")
@@ -151,7 +154,7 @@ class Walker:
             if not browser
             else {"cookie": self.cookie, "sec-fetch-site": "same-origin"}
         )
-        connection = http.client.HTTPConnection("127.0.0.1", urlsplit(self.parley.origin).port, timeout=HANG)
+        connection = http.client.HTTPConnection("127.0.0.1", urlsplit(self.parley.server).port, timeout=HANG)
         connection.request(
             "GET",
             f"{self.root if browser else ''}/s/{sid}/events{query}",

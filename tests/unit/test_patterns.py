@@ -90,7 +90,7 @@ PYTHON = {
     "app/core/heads.py:_TOKEN": Row(SERVER, worst=('"\\', '"\\"', '"a')),
     "app/core/heads.py:_WHOLE": Row(SERVER, most=200),
     "app/core/hidden.py:_ANY": Row(SERVER),
-    "app/core/hidden.py:_ANY_ASCII": Row(SERVER),
+    "app/core/hidden.py:_ASCII_CONTROLS": Row(SERVER),
     "app/core/hidden.py:_BYTES": Row(SERVER, worst=("\\u20", "\\uff")),
     "app/core/hidden.py:_CALM": Row(SERVER, worst=("\u2764\ufe0f\u200d", "\U0001f3f4\U000e0067\U000e0062")),
     "app/core/hidden.py:_CALMABLE": Row(SERVER, worst=("\\u200",)),

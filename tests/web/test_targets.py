@@ -163,6 +163,19 @@ async def test_secrets_are_asked_for_again_after_a_restart(
         assert "Start this command?" in (await later.form("/s", form_of(server, **SECRETS, like=one["id"]))).text
 
 
+async def test_a_mask_that_stands_for_nothing_any_more_says_so(app: Starlette, client: Visitor, settings: Settings):
+    server = StdioTarget(command="server", args=("--api-key=canary",))
+    await client.form("/targets", form_of(server))
+    keep, again = "Leave it to keep the value", "It was not kept on disk"
+    page = (await client.get(f"/?target={kept_of(app).id}")).text
+    assert (keep in page, again in page) == (True, False)
+    await app.state.registry.close_all()
+    async for later in next_process(settings):
+        (one,) = await listed(later)
+        asked = await later.form("/s", {"recent": one["id"]})
+        assert (keep in asked.text, again in asked.text) == (False, True)
+
+
 async def test_headers_can_be_secret(app: Starlette, client: Visitor):
     rows = {"header_name": ["X-Team", "X-Odd"], "header_value": ["blue", "canary"], "header_secret": ["", "1"]}
     await client.form("/targets", {"transport": "http", "url": "http://127.0.0.1:9/mcp", **rows})
