@@ -135,7 +135,7 @@ PYTHON = {
     "app/secrecy.py:_WORD": Row(PERSON, worst=("'\"", "\"'", "a'b\"", "\"a 'b ")),
     "app/secrecy.py:_humps": Row(SERVER, worst=("aA", "AAa", "a1", "-_")),
     "app/secrecy.py:_rules()": Row(SERVER, worst=("max-a-a-", "api-", "passwor", "-1"), patterns=_rules),
-    "app/secrecy.py:_rules()#2": Row(SERVER, patterns=_rules),
+    "app/secrecy.py:_rules()#2": Row(SERVER, patterns=list),  # the other half of the same pairs
     "app/web/auth.py:_OWN_PATH": Row(BROWSER),
     "app/web/blobs.py:_RANGE": Row(BROWSER),
     "app/web/blobs.py:_SHA": Row(BROWSER),
@@ -149,9 +149,7 @@ PYTHON = {
     "app/web/guard.py:_AUTHORITY": Row(BROWSER),
     "app/web/mcpjson.py:_NAMED": Row(PERSON, worst=('"\\"', '\\"', '" '), anchored=True),
     "app/web/mcpjson.py:_PLACEHOLDER": Row(PERSON, worst=("${", "${a")),
-    "app/web/media.py:_REACHING": Row(
-        SERVER, most=1024 * 1024, worst=("href ", "href=", 'attributename="a', "</iframe")
-    ),
+    "app/web/media.py:_REACHING": Row(SERVER, worst=("href ", "href=", 'attributename="a', "</iframe")),
     "app/web/render.py:MARKED": Row(SERVER, worst=("\n \t", " \n", "\n1", "\n\n")),
     "app/web/render.py:_MARK_ALONE": Row("tags that Parley wrote", worst=("\ufdd0", "\ufdd0a\ufdd1")),
     "app/web/render.py:_TAG_OR_MARK": Row(
