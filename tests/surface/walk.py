@@ -85,10 +85,10 @@ class Walker:
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
-            headers: dict[str, str] = {}
+            sent: dict[str, str] = {}
             for name, value in answer.getheaders():
-                headers.setdefault(name.lower(), value)
-            return Answer(answer.status, headers, answer.read())
+                sent.setdefault(name.lower(), value)
+            return Answer(answer.status, sent, answer.read())
         finally:
             connection.close()
 
