@@ -25,9 +25,17 @@ IGNORABLE: Final = (
     *((0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
 )
 """Default_Ignorable_Code_Point, as Unicode 16.0 has it: 4,174 code points."""
-BLANK: Final = (*((0x2800, 0x2800), (0xFFF9, 0xFFFB), (0x13430, 0x1343F), (0x1D159, 0x1D159), (0xFDD0, 0xFDEF)),)
-"""Others without a glyph: an empty Braille cell, annotations, joins of hieroglyphs, a note without a head, and the
-noncharacters, two of which Parley uses to mark marks."""
+BLANK: Final = (
+    *((0x2800, 0x2800), (0xFFF9, 0xFFFB), (0x13430, 0x1343F), (0x1D159, 0x1D159), (0xFDD0, 0xFDEF)),
+    *((0x1107F, 0x1107F), (0x16FE4, 0x16FE4)),
+    *((plane + 0xFFFE, plane + 0xFFFF) for plane in range(0, 0x110000, 0x10000)),
+)
+"""Others without a glyph: an empty Braille cell, annotations, joins of hieroglyphs, a note without a head, the joiner
+of Brahmi numbers, the filler of Khitan, and the noncharacters, two of which Parley uses to mark marks."""
+SPACES: Final = (
+    *((0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000)),
+)
+"""Blanks of other widths: ordinary in a text, and not in a name, where one looks like no blank or like another."""
 STACKED: Final = 8
 """Combining marks on one letter that are drawn."""
 _RUN: Final = 24
@@ -44,6 +52,7 @@ _UNSEEN: Final = _letters(IGNORABLE + BLANK)
 _CONTROLS: Final = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"
 _HIDDEN: Final = re.compile(f"[{_UNSEEN}]+")
 _WRITTEN_OUT: Final = re.compile(f"[{_CONTROLS}]|[{_UNSEEN}]+")
+_IN_NAMES: Final = re.compile(f"[{_CONTROLS}]|[{_UNSEEN}{_letters(SPACES)}]+")
 _ANY: Final = re.compile(
     f"[{_CONTROLS}{_letters(tuple(one for one in IGNORABLE + BLANK if one[1] <= 0xFFFF))}\U00010000-\U0010ffff]"
 )
@@ -74,10 +83,12 @@ _MAY_STACK: Final = re.compile(f"[{_STACK_OF}]{{{STACKED + 1}}}")
 _BYTES: Final = re.compile(
     rb"\xc2\xad|\xcd\x8f|\xd8\x9c|\xe1(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])"
     rb"|\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xaf]|\xa0\x80)|\xe3\x85\xa4"
-    rb"|\xef(?:\xb7[\x90-\xaf]|\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xbb])"
-    rb"|\xf0(?:\x93\x90[\xb0-\xbf]|\x9b\xb2[\xa0-\xa3]|\x9d\x85[\x99\xb3-\xba])|\xf3\xa0"
+    rb"|\xef(?:\xb7[\x90-\xaf]|\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0|\xbf[\xb0-\xbb\xbe\xbf])"
+    rb"|\xf0(?:\x91\x81\xbf|\x93\x90[\xb0-\xbf]|\x96\xbf\xa4|\x9b\xb2[\xa0-\xa3]|\x9d\x85[\x99\xb3-\xba])|\xf3\xa0"
+    rb"|[\xf0-\xf4][\x8f\x9f\xaf\xbf]\xbf[\xbe\xbf]"
     rb"|\\u(?:00[aA][dD]|034[fF]|061[cC]|115[fF]|1160|17[bB][45]|180[b-fB-F]|20(?:0[b-fB-F]|2[a-eA-E]|6)|2800|3164"
-    rb"|[fF](?:[dD][dDeE]|[eE]0|[eE][fF][fF]|[fF][aA]0|[fF][fF])|[dD]80[dD]|[dD]82[fF]|[dD]834|[dD][bB]4[0-3])"
+    rb"|[fF](?:[dD][dDeE]|[eE]0|[eE][fF][fF]|[fF][aA]0|[fF][fF])|[dD]80[4dD]|[dD]81[bB]|[dD]82[fF]|[dD]834"
+    rb"|[dD][bB]4[0-3]|[dD][89abAB][37bBfF][fF])"
 )
 _CALMABLE: Final = re.compile(
     rb"\xe2\x80[\x8c\x8d]|\xef\xb8[\x8e\x8f]|\xf3\xa0\x81|\\u(?:200[cCdD]|[fF][eE]0|[dD][bB]40)"
@@ -122,16 +133,25 @@ def visible(text: str, mark: Callable[[str, str], str] = lambda words, about: wo
     if text.isascii():
         quiet = text.isprintable() or not _ASCII_CONTROLS.search(text)  # the first is quicker
         return text if quiet else "".join(_written(text, mark, strict))
-    if _ANY.search(text):
+    if _ANY.search(text) or (strict and _IN_NAMES.search(text)):
         text = "".join(_written(text, mark, strict))
     if _MAY_STACK.search(text):
-        text = _stacks().sub(lambda found: found[1] + mark(*_counted(found[2])), text)
+        text = "".join(_shortened(text, mark))
     return text
+
+
+def _shortened(text: str, mark: Callable[[str, str], str]) -> Iterator[str]:
+    done = 0
+    for marks, found in enumerate(_stacks().finditer(text)):
+        words, about = _counted(found[2])
+        yield text[done : found.end(1)] + (mark(words, about) if marks < _EXPLAINED else words)
+        done = found.end()
+    yield text[done:]
 
 
 def _written(text: str, mark: Callable[[str, str], str], strict: bool) -> Iterator[str]:
     done = marks = 0
-    for tried, found in enumerate(_WRITTEN_OUT.finditer(text)):
+    for tried, found in enumerate((_IN_NAMES if strict else _WRITTEN_OUT).finditer(text)):
         start, end = found.span()
         if tried == _TRIED:
             yield text[done:start] + _WRITTEN_OUT.sub("⟨…⟩", text[start:])

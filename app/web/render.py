@@ -33,6 +33,9 @@ MAX_STRING: Final = 4_000
 MAX_DEPTH: Final = 60
 MAX_KEY: Final = 500
 """A longer key is shown by its beginning, and addressed by its place."""
+MAX_NAME: Final = 1_000
+MAX_TEXT: Final = 100_000
+"""What a page holds of one text of a server, whatever it is: a description, an instruction, an address."""
 Html = Markup
 """Text that is markup already; other modules name the type and never make one."""
 NOTHING: Final = Markup()
@@ -89,8 +92,14 @@ def marked(text: str, *, strict: bool = False) -> str:
     return hidden.visible(text, lambda words, about: f"{_OPEN}{words}{_ABOUT}{about}{_CLOSE}", strict=strict)
 
 
+def cut(text: str, most: int = MAX_TEXT) -> str:
+    """The beginning of a text that is longer than a page bears, and how much of it follows."""
+    return text if len(text) <= most else f"{text[:most]} … {number(len(text) - most)} more characters"
+
+
 def esc(text: str) -> str:
     """Text for HTML, in an element or in a quoted attribute; nothing in it can hide."""
+    text = cut(text)
     return (text if text.isascii() and text.isprintable() else marked(text)).translate(_MARKUP)
 
 

@@ -87,11 +87,11 @@ class Name(str):
 
 
 def _finalized(value: Any) -> Any:
-    """Nothing that a template writes can hide, unless it says that it must be exact."""
+    """Nothing that a template writes can hide or fill the page, unless it says that it must be exact."""
     if type(value) is str:
-        return show.marked(value)
+        return show.marked(show.cut(value))
     if isinstance(value, Name):
-        return show.marked(value, strict=True)
+        return show.marked(show.cut(value, show.MAX_NAME), strict=True)
     return show.exact(value) if isinstance(value, Exact) else value
 
 

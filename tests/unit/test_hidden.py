@@ -43,6 +43,21 @@ def test_h08_every_hidden_character_is_written_out_alone_doubled_and_in_a_name()
 
 
 @pytest.mark.requirement("H08")
+@pytest.mark.parametrize("one", ["\U00016fe4", "\U0001107f", "\ufffe", "\uffff", "\U0010ffff"])
+def test_h08_fillers_and_noncharacters_are_hidden_too(one: str):
+    assert one not in hidden.visible(f"add{one}")
+    assert hidden.possible(f'"add{one}"'.encode()) and hidden.possible(json.dumps(one).encode())
+
+
+@pytest.mark.requirement("H08")
+@pytest.mark.parametrize("one", "\u00a0\u1680\u2000\u2003\u2009\u200a\u202f\u205f\u3000")
+def test_h08_a_blank_of_another_width_makes_no_second_name(one: str):
+    for name in (f"add{one}", f"{one}add", f"a{one}dd"):
+        assert one not in hidden.visible(name, strict=True)
+        assert hidden.visible(name) == name, "in a text it is ordinary"
+
+
+@pytest.mark.requirement("H08")
 @pytest.mark.parametrize("text", CALM)
 def test_h08_ordinary_emoji_and_scripts_stay_as_they_are(text: str):
     assert hidden.visible(text) == text

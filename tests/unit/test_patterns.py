@@ -95,6 +95,7 @@ PYTHON = {
     "app/core/hidden.py:_CALM": Row(SERVER, worst=("\u2764\ufe0f\u200d", "\U0001f3f4\U000e0067\U000e0062")),
     "app/core/hidden.py:_CALMABLE": Row(SERVER, worst=("\\u200",)),
     "app/core/hidden.py:_HIDDEN": Row(SERVER),
+    "app/core/hidden.py:_IN_NAMES": Row(SERVER),
     "app/core/hidden.py:_MAY_STACK": Row(SERVER, worst=("a" + 8 * "\u0301",)),
     "app/core/hidden.py:_SELECTOR": Row(SERVER, worst=("\ufe0f\ufe0fa",)),
     "app/core/hidden.py:_TAG": Row(SERVER),

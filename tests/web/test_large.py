@@ -156,6 +156,22 @@ async def test_m08_a_long_name_in_a_schema_or_in_arguments_is_cut_too(client: Vi
     assert {path: size for path, size in sizes.items() if size > 300_000} == {}
 
 
+@pytest.mark.requirement("M08", "H11")
+@pytest.mark.parametrize("piece", ["d", "d\u200b", "d" + "\u0301" * 9])
+async def test_m08_what_a_server_says_of_itself_makes_no_page_of_megabytes(client: Visitor, peer: Session, piece: str):
+    """A description of 7 MB of combining marks made a page of 44 MB, and kept everybody waiting for two seconds."""
+    long = piece * (300_000 // len(piece))
+    tools = [
+        {"name": "odd", "title": long, "description": long, "inputSchema": {"type": "object"}},
+        {"name": long, "inputSchema": {"type": "object"}},
+    ]
+    await call_tool(peer, "tools", {"pages": [tools]})
+    await peer.refresh_tools()
+    pages = {path: await client.get(f"/s/{peer.id}/{path}") for path in ("", "tools", "tools/odd", "tools/~1", "log")}
+    assert {path: len(page.body) for path, page in pages.items() if len(page.body) > 1_500_000} == {}
+    assert "more characters" in pages["tools/odd"].text and pages["tools/~1"].status == 200
+
+
 @pytest.mark.requirement("M08")
 @pytest.mark.parametrize("pointer", ["/~@9", "/~@", "/~@x", "/~@-1", "/a/~@0"])
 def test_m08_a_place_that_is_none_is_nowhere(pointer: str):
