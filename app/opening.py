@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from app import process
+
 _CONFINED: Final = ("/snap/", "/snapd/", "/flatpak/")
 """Where programs live that see a world of their own, without our files."""
 _BY_SETTING: Final = frozenset({"xdg-open", "gio", "gvfs-open"})
@@ -69,6 +71,7 @@ def open_browser(address: str) -> Page | None:
 def _show(page: Page) -> None:
     import webbrowser
 
+    os.environ[process.OPENED] = "1"  # it outlives us, and what we end when we end is told from it by this
     shown = False
     with suppress(webbrowser.Error):
         browser = webbrowser.get()

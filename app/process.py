@@ -3,8 +3,8 @@ processes came of its children, wherever they went.
 
 A server that Parley started may leave its process group and its session, and its parent may end before it: then it is
 nobody's child any more. On Linux such an orphan becomes ours (we are their reaper), and it is known by the variable
-that its connection put into its environment. Nothing here happens on import: only the process that serves calls
-`adopt_orphans` and `raise_file_limit`. Knows no session and no page.
+that its connection put into its environment; one that cleared it is ended with us. Nothing here happens on import:
+only the process that serves calls `adopt_orphans` and `raise_file_limit`. Knows no session and no page.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from typing import Final, NamedTuple
 
 VARIABLE: Final = "STARTED_BY_PARLEY"
 """What a child's environment holds beside what the person set, so that its descendants are known as its own."""
+OPENED: Final = "OPENED_BY_PARLEY"
+"""What the environment of the person's browser holds, which outlives us."""
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _ROUNDS: Final = 20
 """How often those that are killed at once are looked for again: they may start others meanwhile."""
@@ -156,13 +158,15 @@ def descendants_of(child: int, mark: str, known: Iterable[Process] = ()) -> froz
 
 
 def kill_descendants() -> None:
-    """Kill whoever came of any child of ours, now. The end of a process that nobody waits for any more."""
+    """Kill whoever came of any child of ours, now, also who cleared its environment: everybody but the browser that we
+    opened. The end of a process that nobody waits for any more."""
     for _ in range(_ROUNDS if _state.reaper else 0):
         found = _ours(_table())
-        belong = {each for each in found if _carries(each.pid, f"{os.getpid()}.")}
+        spared = {each for each in found if _is_the_persons(each.pid)}
+        belong = set(found) - _with_descendants(found, spared)
         if not belong:
             return
-        tell(_with_descendants(found, belong), signal.SIGKILL)
+        tell(belong, signal.SIGKILL)
 
 
 def tell(processes: Iterable[Process], number: signal.Signals) -> None:
@@ -236,8 +240,17 @@ def _with_descendants(found: dict[Process, int], some: set[Process]) -> set[Proc
 
 def _carries(pid: int, mark: str) -> bool:
     """Whether this stands in the environment of a process, as it was at its start."""
+    return f"\0{VARIABLE}={mark}".encode() in b"\0" + (_environment(pid) or b"")
+
+
+def _is_the_persons(pid: int) -> bool:
+    """Whether a process is of the browser that we opened. One that hides its environment may be."""
+    environment = _environment(pid)
+    return environment is None or f"\0{OPENED}=".encode() in b"\0" + environment
+
+
+def _environment(pid: int) -> bytes | None:
     try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
-        return False
-    return f"\0{VARIABLE}={mark}".encode() in b"\0" + environment
+        return None

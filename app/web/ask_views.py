@@ -214,8 +214,8 @@ def ask_card(
         icon=KINDS[ask.kind][0],
         origin=ask.origin,
         origin_word=_origin_word(ask, call),
-        message=ask.message,
-        gist=gist_of(ask),
+        message=ask.message if whole else sampling_views.shortened(ask.message),
+        gist=sampling_views.shortened(gist_of(ask)),
         asked=wire_time(ask.asked_at),
         deadline=None if ask.expires_at is None else wire_time(ask.expires_at),
         total_seconds=None if task is None or task.ttl is None else task.ttl / 1000,
@@ -247,7 +247,7 @@ def ask_card(
             card.own_machine = link.loopback
     elif ask.kind == "sampling":
         if not ask.settled or ask.edited is not None:
-            card.sampling = sampling_views.sampling(ask.params, ask.edited)
+            card.sampling = sampling_views.sampling(ask.params, ask.edited, whole=whole)
     else:
         card.message = card.message or "The server asks which directories it may know about."
         card.roots = [root.uri for root in session.roots]

@@ -7,7 +7,7 @@ no ask and no route.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.core import asks
@@ -25,6 +25,11 @@ _FACTS = (
 )
 _PRIORITIES = (("speedPriority", "Speed"), ("costPriority", "Cost"), ("intelligencePriority", "Intelligence"))
 _MOST_FIELDS = 60
+_SHOWN_TURNS = 40
+_SHOWN_TOOLS = 60
+SHOWN_TEXT = 2_000
+"""How much of a request every page shows; all of it stands on the page of its own, as far as that is sensible."""
+_TURNS_ALONE = 1_000
 
 
 @dataclass(slots=True, frozen=True)
@@ -73,30 +78,35 @@ class Sampling:
     summary: str = ""
     original: str = ""
     """The request as it came, as JSON text with long texts cut, when it was changed."""
+    earlier: int = 0
+    """How many of its first messages are not shown here."""
+    more_tools: int = 0
 
 
-def sampling(params: dict[str, Any], edited: dict[str, Any] | None = None) -> Sampling:
-    """A request, and what a person made of it."""
+def sampling(params: dict[str, Any], edited: dict[str, Any] | None = None, *, whole: bool = False) -> Sampling:
+    """A request, and what a person made of it; in the inbox, which every page has, by its last messages."""
     now = params if edited is None else edited
     preferences = now.get("modelPreferences")
     prefers = preferences if isinstance(preferences, dict) else {}
     hints = prefers.get("hints")
     listed = now.get("tools")
     choice = now.get("toolChoice")
-    turns = _turns(params, now)
+    many = max(len(_messages(params)), len(_messages(now)))
+    earlier = max(0, many - (_TURNS_ALONE if whole else _SHOWN_TURNS))
+    turns = _turns(params, now, earlier)
+    tools = [tool for tool in (listed if isinstance(listed, list) else []) if isinstance(tool, dict)]
+    most_tools = len(tools) if whole else _SHOWN_TOOLS
     return Sampling(
         system=_system(params, now),
-        turns=turns,
+        turns=turns if whole else [_shortened(turn) for turn in turns],
+        earlier=earlier,
+        more_tools=max(0, len(tools) - most_tools),
         facts=_facts(params, now),
         hints=[str(one.get("name")) for one in hints if isinstance(one, dict)] if isinstance(hints, list) else [],
         priorities=[
             (word, float(prefers[key])) for key, word in _PRIORITIES if isinstance(prefers.get(key), int | float)
         ],
-        tools=[
-            (str(tool.get("name")), str(tool.get("description") or ""))
-            for tool in (listed if isinstance(listed, list) else [])
-            if isinstance(tool, dict)
-        ],
+        tools=[(str(tool.get("name")), str(tool.get("description") or "")) for tool in tools[:most_tools]],
         tool_choice=str(choice.get("mode")) if isinstance(choice, dict) else "",
         edited=edited is not None,
         summary=_summary(now, turns),
@@ -138,8 +148,9 @@ def _messages(request: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
-def _turns(params: dict[str, Any], now: dict[str, Any]) -> list[Turn]:
-    old, new = _messages(params), _messages(now)
+def _turns(params: dict[str, Any], now: dict[str, Any], earlier: int) -> list[Turn]:
+    """The messages after so many of the first, compared with what came."""
+    old, new = _messages(params)[earlier:], _messages(now)[earlier:]
     turns = []
     for at, message in enumerate(new):
         before = old[at] if at < len(old) else None
@@ -149,6 +160,21 @@ def _turns(params: dict[str, Any], now: dict[str, Any]) -> list[Turn]:
         )
     turns += [Turn(str(message.get("role")), _blocks(message), "removed") for message in old[len(new) :]]
     return turns
+
+
+def _shortened(turn: Turn) -> Turn:
+    return replace(turn, blocks=_short(turn.blocks), before=_short(turn.before))
+
+
+def _short(blocks: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    kept = tuple((kind, shortened(text)) for kind, text in blocks[:_SHOWN_TURNS])
+    more = len(blocks) - len(kept)
+    return kept if more <= 0 else (*kept, ("text", f"… {more:,} more blocks"))
+
+
+def shortened(text: str) -> str:
+    """A text as far as every page shows it."""
+    return text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}… {len(text) - SHOWN_TEXT:,} more characters"
 
 
 def _facts(params: dict[str, Any], now: dict[str, Any]) -> list[Fact]:

@@ -100,6 +100,13 @@ def _why(fault: OSError, host: str, port: int) -> str:
     return f"cannot listen on {host}, port {port}: {fault.strerror or fault}"
 
 
+_HEAD_BYTES = 256 * 1024
+"""The head of a request. Other programs on this host may set cookies for it, and the browser sends us all of them."""
+_NOT_UNDERSTOOD = b"""That is not a request that Parley understands.
+If a browser sent it, another page may have set very large cookies for this host: delete them, then open Parley again.
+"""
+
+
 class _Protocol(H11Protocol):
     """uvicorn's, which knows how long it has been waiting for its peer; and with our headers on the one answer that
     never reaches the application: to what is not HTTP. A request that wants to become something else, such as a
@@ -161,7 +168,7 @@ class _Protocol(H11Protocol):
         headers = [("content-type", "text/plain; charset=utf-8"), ("connection", "close"), *SECURITY_HEADERS.items()]
         for event in (
             h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
-            h11.Data(data=b"That is not a request that Parley understands.\n"),
+            h11.Data(data=_NOT_UNDERSTOOD),
             h11.EndOfMessage(),
         ):
             self.transport.write(self.conn.send(event) or b"")
@@ -194,7 +201,7 @@ class Server(uvicorn.Server):
                 date_header=True,
                 timeout_keep_alive=settings.limits.keep_alive_seconds,
                 timeout_graceful_shutdown=_REQUESTS_SECONDS,
-                h11_max_incomplete_event_size=64 * 1024,
+                h11_max_incomplete_event_size=_HEAD_BYTES,
             )
         )
 

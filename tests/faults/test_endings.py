@@ -21,7 +21,7 @@ from tests.web.test_command_line import Parley
 
 Start = Callable[..., Parley]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to whoever wants them")
-STRAYS = ("daemon", "deaf", "apart") if sys.platform == "linux" else ()
+STRAYS = ("daemon", "deaf", "apart", "bare") if sys.platform == "linux" else ()
 
 
 @pytest.fixture

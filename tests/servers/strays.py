@@ -5,6 +5,7 @@ The process writes its number into FILE before the server begins to speak, and t
     daemon     leaves group and session, loses its parent, closes its standard streams, as daemons do
     deaf       the same, and hears no SIGTERM
     apart      leaves group and session with an empty environment, but keeps its parent
+    bare       a daemon with an empty environment: nothing tells where it came from
     quick      a daemon that ends by itself when FILE is gone
 """
 
@@ -24,7 +25,7 @@ def stray(kind, file, told):
     if kind != "apart" and os.fork():
         os._exit(0)
     file.write_text(str(os.getpid()))
-    if kind == "apart":
+    if kind in ("apart", "bare"):
         os.set_inheritable(told, True)
         os.execve(sys.executable, [sys.executable, "-I", "-S", "-c", LIVE, str(told)], {})
     nowhere = os.open(os.devnull, os.O_RDWR)

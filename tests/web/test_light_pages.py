@@ -113,3 +113,32 @@ async def test_h12_the_page_of_calls_parses_no_reply(
     page = await client.get(f"/s/{victim.id}/calls")
     assert page.status == 200 and page.text.count('id="call-c') == 5
     assert read == []
+
+
+@pytest.mark.requirement("H11", "H12")
+async def test_h11_asks_with_very_much_in_them_do_not_make_every_page_heavy(
+    victim: Session, client: Visitor, script: Visitor, raw: Raw
+):
+    """What a server writes into its asks stands on every page: a part of it there, the rest on the ask's own."""
+    long = "a\u200b" * 15_000
+    talk = [{"role": "user", "content": {"type": "text", "text": f"Turn {number}"}} for number in range(20_000)]
+    form = {"message": long, "requestedSchema": {"type": "object", "properties": {}}}
+    asked = [("elicitation/create", form)] * 30 + [("sampling/createMessage", {"messages": talk, "maxTokens": 5})]
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": f"q{number}", "method": method, "params": params})
+        for number, (method, params) in enumerate(asked)
+    ]
+    await connected(victim, raw().target)
+    for line in lines:
+        await call_tool(victim, "say", {"lines": [line, '{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}']})
+    await until(victim, lambda: victim.open_asks == len(asked))
+    page = await client.get(f"/s/{victim.id}")
+    assert len(page.body) < 2_500_000, len(page.body)
+    assert "more characters" in page.text and "19 960 earlier messages are not shown here" in page.text.replace(
+        "\u202f", " "
+    )
+    assert "Turn 19999" in page.text and "Turn 19000<" not in page.text
+    sampling = next(ask for ask in victim.inbox.open if ask.kind == "sampling")
+    alone = await client.get(f"/s/{victim.id}/asks/{sampling.id}")
+    assert "Turn 19000" in alone.text
+    assert (await script.json(f"/s/{victim.id}/asks/{sampling.id}"))["params"]["messages"] == talk
