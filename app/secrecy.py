@@ -42,7 +42,7 @@ _ANYWHERE = (
     "|session-(?:id|token|secret)|conn(?:ection)?-str(?:ing)?|(?:database|db|postgres|mysql|mongo|mongodb|redis|amqp)-ur[il]"
 )
 """Words, and words in a row, that sound secret wherever they stand in a name."""
-_LAST = "keys?|pass|pat|session"
+_LAST = "keys?|pass|pw|pat|session"
 """Words that sound secret only at the end: `DB_PASS` does, `pass-through` does not."""
 _WITHIN = "password|passwd|passphrase|passwort|secret(?!ar)|credential|(?:api|access|private)keys?|token(?:-|$)"
 """Letters that sound secret also inside a word, as in `PGPASSWORD` and `authtoken`."""
@@ -64,7 +64,7 @@ _SECRET = rf"(?:^|-)(?:{_ANYWHERE})(?:-|$)|(?:^|-)(?:{_LAST}){_ENDS}|(?:{_WITHIN
 _ASKED = (
     r"pass(?:word|phrase|code|wd)|secret(?!ar)|credential|(?:api|access|private)-?keys?(?:-|$)|^tokens?$"
     r"|(?:access|auth|bearer|refresh|api|id|session|security|personal|bot)-?tokens?(?:-|$)|card-?numbers?(?:-|$)"
-    r"|(?:^|-)(?:cv[vc]|pin|ssn|pwd)(?:-|$)"
+    r"|(?:^|-)(?:cv[vc]|pin|ssn|pwd|pw)(?:-|$)"
 )
 """What a form asks for. Tighter: a tool may well have an argument `key`, `session` or `page_token`."""
 
@@ -108,6 +108,21 @@ _DELIMITER = re.compile(r"[?&#;]")
 _VALUE = re.compile(r"[^&#;]*")
 _AUTHORITY = re.compile(r"://([^/?#&]*)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*:)?')
+_PAIR = re.compile(
+    r"(?:^|(?<=[\s,;'\"{]))(?:-D|[-/]p:|[-/]{0,2})"
+    r"([A-Za-z_][A-Za-z0-9_.\[\]-]*+)\\{0,7}['\"]?[ \t]{0,4}([:=])[ \t]{0,4}"
+)
+"""A name and what parts it from its value, at the start or after a comma, blank or quote: also `-Dname=`, `/name:`."""
+_QUOTE = re.compile(r"\\{0,7}['\"]")
+_UNQUOTED = re.compile(r"[^\s]*")
+_LOGIN = re.compile(r"(?:jdbc:oracle:[a-z0-9]{1,20}:[^\s:/@]*+/|([^\s:/@\\=,;'\"(]++):)(?=[^\s@])")
+"""A user and what parts it from the password, in an address without a scheme."""
+_NO_USER = re.compile(
+    r"(?i:npm|jsr|file|pkg|mailto|sips?|acct|xmpp|github|gitlab|bitbucket|gist|git|workspace|link|portal|patch|catalog"
+    r"|docker|oci|docker-image|node|deno|pypi|jdbc)"
+)
+"""What stands before a colon and is no user, as in `npm:name@1.0`."""
+_DIGEST = re.compile(r"sha[0-9]{1,4}:")
 _HEADER_OPTIONS = frozenset({"-H", "--header", "--headers", "--http-header", "--extra-header"})
 _USER_OPTIONS = frozenset({"-u", "--user", "--proxy-user"})
 _SHELL_OPTIONS = frozenset({"-c", "-lc", "-ec", "-ic", "-xc", "/c", "/C", "-Command", "-command"})
@@ -187,7 +202,7 @@ def in_header(name: str, value: str) -> list[Hidden]:
         return [] if _REFERENCE.fullmatch(value) else [Hidden(0, len(value), name)]
     if _NOTEWORTHY.search(value) is None and _LOOKS.search(value) is None:
         return []
-    return in_url(value)
+    return _tidy([*in_url(value), *_in_pairs(value)])
 
 
 @lru_cache(maxsize=64)
@@ -207,11 +222,13 @@ def is_secret_header(name: str, value: str) -> bool:
 
 
 def _tidy(found: Iterable[Hidden]) -> list[Hidden]:
-    """In order; of two that overlap the longer, of two alike the one with a name of its own."""
+    """In order; two that overlap are one, of two alike it is the one with a name of its own."""
     kept: list[Hidden] = []
     for one in sorted(found, key=lambda one: (one.start, -one.end, one.name == ITSELF)):
         if one.end > one.start and (not kept or one.start >= kept[-1].end):
             kept.append(one)
+        elif kept and one.end > kept[-1].end:
+            kept[-1] = Hidden(kept[-1].start, one.end, kept[-1].name)
     return kept
 
 
@@ -226,8 +243,53 @@ def _found(text: str, depth: int) -> list[Hidden]:
     if below is not None:
         return found + below
     if depth and _BLANK.search(text) is not None:
-        return found + _in_words(text, depth - 1)
-    return [*found, *_in_address(text, depth)]
+        return [*found, *_in_words(text, depth - 1), *_in_pairs(text)]
+    return [*found, *_in_address(text, depth), *_in_pairs(text), *_in_login(text)]
+
+
+def _in_pairs(text: str) -> Iterator[Hidden]:
+    """The values in `user=u,password=…`, `password:…`, `password = "…"`, `-Dpassword=…` and `{'password': '…'}`."""
+    pairs = list(_PAIR.finditer(text))
+    covered = 0
+    for at, pair in enumerate(pairs):
+        start, name = pair.end(), pair[1]
+        if pair.start() < covered or not _is_pair(name, pair[2], text, start):
+            continue
+        quote = _QUOTE.match(text, start)
+        if quote is not None:
+            start = quote.end()
+            end = text.find(quote.group(), start)
+            covered = end = end if end >= 0 else len(text)
+        else:
+            until = pairs[at + 1].start() - 1 if at + 1 < len(pairs) and pairs[at + 1][2] == pair[2] else len(text)
+            value = _UNQUOTED.match(text, start, max(start, until))
+            covered = end = value.end() if value is not None else start
+            while end > start and text[end - 1] in "'\"":
+                end -= 1
+        if end > start and _REFERENCE.fullmatch(text, start, end) is None:
+            yield Hidden(start, end, name)
+
+
+def _is_pair(name: str, parted_by: str, text: str, start: int) -> bool:
+    """Whether a value is hidden because of the name before it. A colon has more uses, so names are fewer there."""
+    if text.startswith(("$(", "`"), start) or not sounds_secret(name, "argument"):
+        return False
+    return parted_by == "=" or (sounds_secret(name, "field") and not text.startswith("//", start))
+
+
+def _in_login(text: str) -> Iterator[Hidden]:
+    """The password in `user:password@host` and in `jdbc:oracle:thin:user/password@host`."""
+    login = _LOGIN.match(text)
+    end = text.rfind("@")
+    if login is None or "://" in text or not login.end() < end < len(text) - 1 or text[end + 1].isspace():
+        return
+    user = login[1]
+    if user is not None:
+        drive = len(user) == 1 and text[login.end()] in "/\\"
+        if drive or _NO_USER.fullmatch(user) is not None or _DIGEST.match(text, end + 1) is not None:
+            return
+    if _REFERENCE.fullmatch(text, login.end(), end) is None:
+        yield Hidden(login.end(), end, CREDENTIALS)
 
 
 def _in_words(text: str, depth: int) -> list[Hidden]:
@@ -292,7 +354,8 @@ def _in_json(text: str) -> list[Hidden] | None:
         elif name and not text[named_at : match.start()].strip() and sounds_secret(name, "argument"):
             found.append(Hidden(*match.span(1), name))
         else:
-            found += _moved(_in_address(match[1], 0), match.start(1))
+            below = [*_in_address(match[1], 0), *_in_pairs(match[1]), *_in_login(match[1])]
+            found += _moved(below, match.start(1))
     return found
 
 
@@ -301,7 +364,13 @@ def _in_vector(args: Sequence[str], depth: int, *, as_shell: bool = False) -> li
     found: list[list[Hidden]] = []
     expected = before = ""
     for arg in args:
-        if expected and not arg.startswith("-"):
+        if arg == "=" and (
+            expected or (_OPTION.fullmatch(before[:_NAME_LONGEST]) and sounds_secret(before, "argument"))
+        ):
+            found.append([])
+            expected = expected or before
+            continue
+        if expected and _is_value(arg):
             found.append(_whole(arg, 0, expected, as_shell))
             expected = before = ""
             continue
@@ -311,6 +380,15 @@ def _in_vector(args: Sequence[str], depth: int, *, as_shell: bool = False) -> li
         if as_shell and arg.endswith(":") and sounds_secret(arg.lstrip("'\""), "header"):
             expected = arg
     return found
+
+
+def _is_value(arg: str) -> bool:
+    """Whether this is the value of the option before it: a password may begin with a dash, `-v` is an option."""
+    if not arg.startswith("-"):
+        return True
+    if arg.startswith("--") or len(arg) <= 2 or arg in _SHELL_OPTIONS:
+        return False
+    return not sounds_secret(arg.partition("=")[0], "argument")
 
 
 def _is_option(arg: str) -> bool:
@@ -343,7 +421,7 @@ def _in_argument(arg: str, before: str, depth: int, as_shell: bool) -> list[Hidd
         if sounds_secret(name, "argument"):
             return _whole(arg, start, name, as_shell)
         below = _in_argument(value, "", depth - 1, as_shell) if depth else []
-        return [*_moved(below, start), *_by_looks(arg)]
+        return [*_moved(below, start), *_by_looks(arg), *_in_pairs(arg), *_in_login(arg)]
     name, colon, value = arg.partition(":")
     if colon and len(name) <= _NAME_LONGEST and _OPTION.fullmatch(name) and not value.startswith("//"):
         plain = name.lower()

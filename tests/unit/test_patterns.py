@@ -125,13 +125,19 @@ PYTHON = {
     "app/secrecy.py:_AUTHORITY": Row(SERVER, worst=("://a@", "://")),
     "app/secrecy.py:_BLANK": Row(SERVER),
     "app/secrecy.py:_DELIMITER": Row(SERVER),
+    "app/secrecy.py:_DIGEST": Row(PERSON),
     "app/secrecy.py:_LOOKS": Row(SERVER, worst=("-eyJ-", "sk-sk-", "bearer bearer  ", "-----BEGIN RSA ", "•••")),
+    "app/secrecy.py:_LOGIN": Row(PERSON, worst=("jdbc:oracle:a:", "jdbc:oracle:a:u/", "a:")),
     "app/secrecy.py:_NOTEWORTHY": Row(SERVER),
+    "app/secrecy.py:_NO_USER": Row(PERSON),
     "app/secrecy.py:_OPTION": Row(PERSON),
+    "app/secrecy.py:_PAIR": Row(SERVER, worst=("-D", ",a", ",-Da", "'\"", "a   ", "\\", ",password=", 'password:"')),
     "app/secrecy.py:_PARAMETER": Row(SERVER, worst=("?a", "&token=", "?token")),
+    "app/secrecy.py:_QUOTE": Row(SERVER, worst=("\\",)),
     "app/secrecy.py:_REFERENCE": Row(SERVER, worst=("${a", "$a")),
     "app/secrecy.py:_SPOKEN": Row(SERVER, worst=("credit card numb", "passwor")),
     "app/secrecy.py:_STRING": Row("a text that was read as JSON", only=('"a": "b", ', '"\\"\\\\": "\\"", ', '"" , ')),
+    "app/secrecy.py:_UNQUOTED": Row(SERVER),
     "app/secrecy.py:_VALUE": Row(SERVER),
     "app/secrecy.py:_WORD": Row(PERSON, worst=("'\"", "\"'", "a'b\"", "\"a 'b ")),
     "app/secrecy.py:_humps": Row(SERVER, worst=("aA", "AAa", "a1", "-_")),
@@ -514,7 +520,7 @@ HOSTILE = [
     "?token=", "?a=", "&", ";a=", "://", "://a@", "://a:b/", "--token ", "-H ", "Authorization: ", "x=", "X_KEY=",
     "=", ":", "'", '"', "'\"", '{"a":', '{"token":"x",', "[", "sk-", "eyJ", "-----BEGIN ", "bearer ", "•••",
     "%3A%2F%2F", "?x=%3A%2F%2Fa%3Ab%40", "aA", "\\", "\n", " ", "a", "${", "$(", "token-", "a?token=b#", "{", "@",
-    "git@", "A=B=",
+    "git@", "A=B=", ",password=", "password:'", "password = ", "u:a@", "-Dpassword=", '\\"token\\":\\"', "token = ",
 ]  # fmt: skip
 
 
