@@ -695,7 +695,7 @@ def signed_out(reason: str = "", *, outside: bool = False) -> SignedOut:
 _PROBLEMS = {
     400: ("That request could not be read", "Go back and try it again; if it stays so, the sender is at fault."),
     403: ("Refused", "The request came from another page or from a browser that hides where it came from."),
-    404: ("Not here", "It may have been closed or never existed. Your open sessions are on the first page."),
+    404: ("Not here", "Your open sessions are on the first page."),
     405: ("Not that way", "This address takes no such request."),
     409: ("Too late, or too early", "Things moved on in the meantime. Reload to see how they stand now."),
     413: ("Too large", "Send less at once."),
