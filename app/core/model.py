@@ -687,6 +687,8 @@ class ConnectionInfo:
     """While connecting: how long the server may take from the last step on, in seconds."""
     transport: str | None = None
     """What carries it in the end: a target of `http` may turn out to speak the older `sse`."""
+    moved_to: str | None = None
+    """The address that the connection uses, where the server redirected from that of the target; as it is, unmasked."""
     stream: str | None = None
     """What became of the stream on which an HTTP server speaks unasked, in words."""
     steps: list[Step] = field(default_factory=list)

@@ -436,6 +436,7 @@ class _HttpLink:
         """Hold the tasks of this link until it is cancelled."""
         async with anyio.create_task_group() as group:
             self._group = group
+            self._host.moved(None)
             self._started()
             task_status.started()
             await anyio.sleep_forever()
@@ -504,6 +505,12 @@ class _HttpLink:
     @property
     def _url(self) -> str:
         return self._moved_to or self._target.url
+
+    def _move(self, where: str) -> str:
+        """Use this address from now on."""
+        self._moved_to = where
+        self._host.moved(where)
+        return where
 
     def _goes_to(self, where: str, status: int) -> str:
         """Say that a redirect is followed, and how, for the exchange that follows it."""
@@ -615,7 +622,7 @@ class StreamableLink(_HttpLink):
                         return await self._take_answer(answer, about, exchange)
                     if self._moved_to is None:
                         note = self._goes_to(where, answer.status)
-                    url = self._moved_to = where
+                    url = self._move(where)
             except EgressError as fault:
                 await self._failed(about, exchange, egress_trouble(fault, url))
                 return None
@@ -946,7 +953,7 @@ class SseLink(_HttpLink):
                 where = _redirect(answer, self._url) if self._moved_to is None else None
                 if where is not None:
                     self._goes_to(where, answer.status)
-                    self._moved_to = where
+                    self._move(where)
                 elif answer.status != 200:
                     return status_trouble(answer.status, self._url, answer, await _beginning(answer))
                 elif _media_type(answer) != "text/event-stream":

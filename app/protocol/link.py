@@ -176,6 +176,10 @@ class LinkHost(Protocol):
         """One step of how the connection came about."""
         ...
 
+    def moved(self, url: str | None) -> None:
+        """The server redirected us to this address; None where a link begins, at the address of its target."""
+        ...
+
     def stream_changed(self, words: str) -> None:
         """What became of the stream on which a server speaks unasked."""
         ...

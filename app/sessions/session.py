@@ -329,6 +329,10 @@ class Session:
         """A frame that we sent left with this HTTP exchange."""
         self.messages.exchanged(seq, exchange)
 
+    def moved(self, url: str | None) -> None:
+        """Where the server redirected us to; None where a link begins."""
+        self.info.moved_to = url
+
     def stream_changed(self, words: str) -> None:
         """What became of the stream on which an HTTP server speaks unasked."""
         self.info.stream = words

@@ -97,6 +97,18 @@ def _quoted(text: str) -> str:
     return '"' + re.sub("\0([A-Z0-9_]+)\1", r"${\1:?}", plain) + '"'
 
 
+_CHECKED = [
+    "checked() {",
+    "  status=$(sed -n 's/^HTTP[^ ]* \\([0-9]*\\).*/\\1/p' \"$answer\" | tail -n 1)",
+    "  case $status in 2??) return ;; esac",
+    '  echo "No result: the server answered with status ${status:-(none)}." >&2',
+    "  grep -i '^location:' \"$answer\" >&2 || true",
+    "  exit 1",
+    "}",
+]
+"""Ends the script where an answer is no success: curl is content with a redirect, and a pipe hides its failure."""
+
+
 def as_curl(call: Call, wire: Wire) -> str:
     """A shell script: the handshake, if this revision has one, then the call. Gone where curl cannot do it."""
     target = wire.target
@@ -119,11 +131,12 @@ def as_curl(call: Call, wire: Wire) -> str:
         f"url={_quoted(url)}",
         "answer=$(mktemp) && trap 'rm -f \"$answer\"' EXIT",
         "post() {",
+        '  : >"$answer"',
         '  curl --silent --show-error --fail-with-body --no-buffer --max-time 300 --dump-header "$answer" \\',
         "    --header 'Content-Type: application/json' --header 'Accept: application/json, text/event-stream' \\",
     ]
     lines += [f"    --header {_quoted(f'{name}: {chr(0)}{variable(name)}{chr(1)}')} \\" for name in target.headers]
-    lines += ['    "$@" --data-binary @- "$url"', "}"]
+    lines += ['    "$@" --data-binary @- "$url"', "}", *_CHECKED]
     message: dict[str, Any] = {"jsonrpc": "2.0"} | ({} if call.notification else {"id": 2}) | {"method": call.method}
     params = wire.stamped if wire.modern and wire.stamped is not None else call.params
     if params is not None:
@@ -139,7 +152,7 @@ def as_curl(call: Call, wire: Wire) -> str:
             "method": "initialize",
             "params": {"protocolVersion": wire.version, "capabilities": {}, "clientInfo": _HANDSHAKE},
         }
-        lines += ["post >/dev/null <<'JSON'", _line(hello), "JSON"]
+        lines += ["post >/dev/null <<'JSON'", _line(hello), "JSON", "checked"]
         lines += [
             "session=$(tr -d '\\r' <\"$answer\" | grep -i '^mcp-session-id:' | cut -d ' ' -f 2)",
             f"set -- --header 'MCP-Protocol-Version: {wire.version}'",
@@ -154,6 +167,7 @@ def as_curl(call: Call, wire: Wire) -> str:
         secret = "".join(f" --header {_quoted(f'{name}: {chr(0)}{variable(name)}{chr(1)}')}" for name in target.headers)
         delete = f'curl --silent --output /dev/null --request DELETE "$@"{secret} "$url"'
         lines.append(f'[ -z "$session" ] || {delete} || true')
+    lines.append("checked")
     return "\n".join(lines) + "\n"
 
 
@@ -315,6 +329,8 @@ def wire_of(session: Session, call: Call) -> Wire:
     if target is None:
         raise Gone("This session has no server to call.")
     info = session.info
+    if isinstance(target, HttpTarget) and info.moved_to is not None:
+        target = target.model_copy(update={"url": info.moved_to})
     modern = info.era == "modern"
     stamped, headers = None, tuple[tuple[str, str], ...]()
     seq = call.legs[0].request_seq if call.legs else None

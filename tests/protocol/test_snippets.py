@@ -126,6 +126,40 @@ async def test_secrets_are_left_out_and_come_from_the_environment(session: Sessi
         assert refused.returncode != 0 and "API_KEY" in refused.stderr
 
 
+@pytest.mark.requirement("B13")
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_b13_a_snippet_calls_the_address_that_the_server_redirected_to(
+    session: Session, tmp_path: Path, era: str
+):
+    with raw_web(moved={"/old": {"status": 307, "location": "/mcp"}}) as peer:
+        url = peer.url("/old") + "?api_key=canary-in-the-address"
+        await drive.connected(session, HttpTarget(transport="http", url=url), era=era)
+        call = await drive.call_tool(session, "echo", {"message": "hello"})
+        for kind in ("curl", "python"):
+            before = len(peer.requests())
+            text = await same(session, call, kind, tmp_path, API_KEY="canary-in-the-address")
+            assert "canary" not in text
+            assert {each.path for each in peer.requests()[before:]} == {"/mcp?api_key=canary-in-the-address"}
+
+
+@pytest.mark.requirement("B13")
+@pytest.mark.parametrize("modern", [False, True])
+@pytest.mark.parametrize("status", [302, 307, 503])
+async def test_b13_the_shell_script_fails_where_the_server_gives_no_result(
+    session: Session, tmp_path: Path, status: int, modern: bool
+):
+    with raw_web(moved={"/old": {"status": status, "location": "/mcp"}}) as peer:
+        await drive.connected(session, peer.target(), era="legacy")
+        call = await drive.call_tool(session, "echo", {"message": "hello"})
+        text = snippets.as_curl(call, snippets.Wire(peer.target("/old"), "http", "2025-11-25", modern))
+        (tmp_path / "call.sh").write_text(text, encoding="utf-8")
+        done = await anyio.to_thread.run_sync(
+            lambda: subprocess.run(["sh", str(tmp_path / "call.sh")], capture_output=True, text=True, check=False)
+        )
+        assert done.returncode != 0 and str(status) in done.stderr, text
+        assert ("location: /mcp" in done.stderr) == (status < 400 or modern)
+
+
 @pytest.mark.requirement("H05")
 async def test_h05_a_snippet_runs_with_the_secrets_of_the_command_line(session: Session, tmp_path: Path):
     seen = tmp_path / "arguments"
