@@ -96,6 +96,8 @@ class Ask:
     """Of the message that brought it."""
     expires_at: float | None = None
     call_id: str | None = None
+    candidates: tuple[str, ...] = ()
+    """The calls one of which caused it, where the wire does not say which."""
     task_id: str | None = None
     related_task: str | None = None
     """The server's own task that this belongs to, when it says so."""

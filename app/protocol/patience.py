@@ -41,6 +41,11 @@ class Patience:
             left, self._left = self._left, None
             self._arm(left)
 
+    @property
+    def still(self) -> bool:
+        """Whether a person is asked, so that no time passes."""
+        return self._left is not None
+
     def left(self) -> float:
         """Seconds until the limit strikes."""
         return self.seconds if self._scope is None else max(0.0, self._scope.deadline - anyio.current_time())

@@ -166,6 +166,7 @@ class Asking:
         *,
         deliver: Deliver | None = None,
         call_id: str | None = None,
+        candidates: tuple[str, ...] = (),
         task: ReceiverTask | ClientTask | None = None,
         related_task: str | None = None,
         findings: list[Finding],
@@ -186,6 +187,7 @@ class Asking:
             size=0 if message is None else message.size,
             expires_at=None if task is None else task.expires_at,
             call_id=call_id,
+            candidates=candidates,
             task_id=None if task is None else task.id,
             related_task=related_task,
             findings=findings,
@@ -203,7 +205,8 @@ class Asking:
         """An ask of a request of the server, with the call that caused it."""
         session, seq = self._session, request.message.seq
         runs = session.client_tasks.of_wire(asks.related_task_of(request.params))
-        call = self._cause(request, runs)
+        causes = self._causes(request, runs)
+        call = causes[0] if len(causes) == 1 else None
         return self.new(
             origin,
             request.method,
@@ -211,20 +214,21 @@ class Asking:
             seq,
             deliver=deliver,
             call_id=None if call is None else call.id,
+            candidates=() if call is not None or runs is not None else tuple(each.id for each in causes if each.legs),
             task=task or runs,
             related_task=related_task,
             findings=list(session.messages.findings(seq)),
         )
 
-    def _cause(self, request: Incoming, task: ClientTask | None = None) -> Call | None:
-        """Which call an ask belongs to: that of the task it names, else the one whose POST carried it, else the only
-        one that runs."""
+    def _causes(self, request: Incoming, task: ClientTask | None = None) -> list[Call]:
+        """Which call an ask belongs to: that of the task it names, else the one whose POST carried it, else one of
+        those that run."""
         if task is not None and (call := self._session.calls.get(task.call_id or "")) is not None and not call.settled:
-            return call
+            return [call]
         running = [call for call in self._session.running if not call.quiet]
         if request.via is not None:
-            return next((call for call in running if any(leg.rpc_id == request.via for leg in call.legs)), None)
-        return running[0] if len(running) == 1 else None
+            return [call for call in running if any(leg.rpc_id == request.via for leg in call.legs)][:1]
+        return running
 
     def _add(self, ask: Ask) -> None:
         self.inbox.add(ask)
@@ -235,6 +239,8 @@ class Asking:
         if call is not None:
             _note(call.asks, ask.id)
             self._session.call_waits(call, True)
+        for each in self._may_have_caused(ask):
+            self._session.calling.hold(each, True)
         limit = self._session.options.unattended_limit_ms
         if limit is not None:
             self._session.start_soon(self._unattended, ask, limit / 1000)
@@ -252,10 +258,17 @@ class Asking:
             self._released(ask)
 
     def _released(self, ask: Ask) -> None:
-        """A call goes on once none of its asks is open."""
+        """A call goes on once none of its asks is open, and its time limit once none is that may be its own."""
         call = self._session.calls.get(ask.call_id or "")
         if call is not None and not any(other.call_id == call.id for other in self.inbox.open):
             self._session.call_waits(call, False)
+        for each in self._may_have_caused(ask):
+            if not any(each.id in other.candidates for other in self.inbox.open):
+                self._session.calling.hold(each, False)
+
+    def _may_have_caused(self, ask: Ask) -> list[Call]:
+        """The calls still known, one of which caused an ask whose owner the wire does not name."""
+        return [call for cid in ask.candidates if (call := self._session.calls.get(cid)) is not None]
 
     # ---- answers
 

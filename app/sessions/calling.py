@@ -43,6 +43,8 @@ class Calling:
         self._reply_bytes = 0
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._patience: dict[str, Patience] = {}
+        self._held: set[str] = set()
+        """Calls whose time limit stands still, for an ask is open that may be theirs."""
         self._judging: set[str] = set()
         """Calls that have their result, which is still being judged."""
 
@@ -197,6 +199,7 @@ class Calling:
                 connection.end_progress(leg.rpc_id)
             del self._scopes[call.id]
             self._patience.pop(call.id, None)
+            self._held.discard(call.id)
 
     async def _take_reply(self, call: Call, connection: Connection, patience: Patience, wanted: Outgoing) -> None:
         """One request and its reply; when the reply is a task, what ends the task is the reply."""
@@ -295,15 +298,31 @@ class Calling:
 
     def waits(self, call: Call, waits: bool) -> None:
         """A call waits for a person, or goes on; its time limit stands still meanwhile (architecture.md §7)."""
-        patience = self._patience.get(call.id)
         if call.wait() if waits else call.go_on():
-            if patience is not None:
-                if waits:
-                    patience.pause()
-                else:
-                    patience.resume()
-            call.deadline_at = None if waits or patience is None else self._session.wall() + patience.left()
-            self._session.changed("call.changed", call.id)
+            self._set_limit(call)
+
+    def hold(self, call: Call, held: bool) -> None:
+        """The time limit of a call stands still, or goes on, for an ask that may be its own or that of another call
+        (R5-05). The call keeps its state: nobody knows whether it waits."""
+        if call.settled or call.id not in self._patience or held == (call.id in self._held):
+            return
+        if held:
+            self._held.add(call.id)
+        else:
+            self._held.discard(call.id)
+        self._set_limit(call)
+
+    def _set_limit(self, call: Call) -> None:
+        """Let the time limit stand still while the call waits or is held, and go on otherwise; and say so."""
+        patience = self._patience.get(call.id)
+        still = call.state == "waiting" or call.id in self._held
+        if patience is not None:
+            if still:
+                patience.pause()
+            else:
+                patience.resume()
+        call.deadline_at = None if still or patience is None else self._session.wall() + patience.left()
+        self._session.changed("call.changed", call.id)
 
     def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
         call.legs.append(Leg(rpc_id, seq))
@@ -323,7 +342,7 @@ class Calling:
             self._session.wall(),
         )
         call.progressed += 1
-        if patience.renewed_by_progress and call.state == "running" and call.task_id is None:
+        if patience.renewed_by_progress and not patience.still and call.state == "running" and call.task_id is None:
             call.deadline_at = self._session.wall() + patience.seconds
         self._session.changed("call.changed", call.id)
 

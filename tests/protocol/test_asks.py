@@ -331,6 +331,38 @@ async def test_a_call_waits_while_its_ask_is_open_and_its_time_limit_stands_stil
     assert (running.state, running.error and running.error.kind) == ("failed", "timeout")
 
 
+@pytest.mark.requirement("R5-05")
+@pytest.mark.parametrize("end", ["answered", "withdrawn"])
+async def test_the_time_limits_of_two_calls_stand_still_while_an_ask_is_open_that_may_be_of_either(
+    session: Session, raw: Raw, end: str
+):
+    peer = raw()
+    await connected(session, peer.target, era="legacy")
+    first = session.start_call("x/hold", {}, timeout_ms=600, by=ME)
+    await until(session, lambda: len(first.legs) == 1)
+    asks = {"name": "say", "arguments": {"lines": [request(9, "elicitation/create", FORM)]}}
+    second = session.start_call("tools/call", asks, timeout_ms=600, by=ME)
+    await until(session, lambda: session.open_asks == 1)
+    [ask] = session.inbox.open
+    assert ask.call_id is None
+    assert [(call.state, call.deadline_at) for call in (first, second)] == [("running", None)] * 2
+    # A call that begins later did not cause the ask: its time passes, and it is over after that of the two.
+    later = session.start_call("x/hold", {}, timeout_ms=1000, by=ME)
+    await settled(session, later)
+    assert later.error is not None and later.error.kind == "timeout"
+    assert [call.state for call in (first, second)] == ["running"] * 2
+    if end == "answered":
+        await session.asking.answer(ask, {"action": "decline"}, ME)
+    else:
+        gone = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}}
+        await say(session, json.dumps(gone))
+        await until(session, lambda: ask.state == "withdrawn")
+    assert all(call.deadline_at is not None for call in (first, second))
+    for call in (first, second):
+        await settled(session, call)
+        assert (call.state, call.error and call.error.kind) == ("failed", "timeout")
+
+
 @pytest.mark.requirement("F10", "R4-31")
 async def test_a_thousand_asks_open_a_hundred_and_refuse_the_rest(session: Session, raw: Raw):
     peer = raw()
