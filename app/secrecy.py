@@ -115,7 +115,7 @@ _PAIR = re.compile(
 """A name and what parts it from its value, at the start or after a comma, blank or quote: also `-Dname=`, `/name:`."""
 _QUOTE = re.compile(r"\\{0,7}['\"]")
 _UNQUOTED = re.compile(r"[^\s]*")
-_LOGIN = re.compile(r"(?:jdbc:oracle:[a-z0-9]{1,20}:[^\s:/@]*+/|([^\s:/@\\=,;'\"(]++):)(?=[^\s@])")
+_LOGIN = re.compile(r"^(?:jdbc:oracle:[a-z0-9]{1,20}:[^\s:/@]*+/|([^\s:/@\\=,;'\"(]++):)(?=[^\s@])")
 """A user and what parts it from the password, in an address without a scheme."""
 _NO_USER = re.compile(
     r"(?i:npm|jsr|file|pkg|mailto|sips?|acct|xmpp|github|gitlab|bitbucket|gist|git|workspace|link|portal|patch|catalog"
@@ -375,7 +375,7 @@ def _in_vector(args: Sequence[str], depth: int, *, as_shell: bool = False) -> li
             expected = before = ""
             continue
         found.append(_in_argument(arg, before, depth, as_shell))
-        expected = arg if _is_option(arg) and sounds_secret(arg, "argument") else ""
+        expected = arg if not found[-1] and _is_option(arg) and sounds_secret(arg, "argument") else ""
         before = arg
         if as_shell and arg.endswith(":") and sounds_secret(arg.lstrip("'\""), "header"):
             expected = arg
