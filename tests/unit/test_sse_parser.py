@@ -152,9 +152,9 @@ def test_a_line_without_end_is_bounded_whatever_it_is():
 
 
 def took(chunks: list[bytes], limit: int) -> float:
-    began = time.perf_counter()
+    began = time.thread_time()
     assert len(read(chunks, limit)) == 1
-    return time.perf_counter() - began
+    return time.thread_time() - began
 
 
 @pytest.mark.requirement("F08")
