@@ -60,7 +60,7 @@ def measure(say: Say) -> Part:
             for name, word in (("resources", "book"), ("tools", "number")):
                 page.goto(f"{parley.origin}{path}/{name}")
                 for at in range(SEARCHES):
-                    url = f"{path}/{name}?q={word}+{at * 211 + 7}"
+                    url = f"{parley.origin}{path}/{name}?q={word}+{at * 211 + 7}"
                     took, rows = page.evaluate(SEARCH, [url, f"#{name}"])
                     assert rows >= 1, url
                     searches[name].append(took)
