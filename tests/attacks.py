@@ -37,26 +37,28 @@ def ids_of(item: pytest.Item) -> set[str]:
     return {each for mark in item.iter_markers("requirement") for each in mark.args if ROW.fullmatch(each)}
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep only the tests that show a row; each says which, also from another process."""
+    kept = [item for item in items if ids_of(item)]
+    for item in kept:
+        item.user_properties.append(("rows", sorted(ids_of(item))))
+    config.hook.pytest_deselected(items=[item for item in items if not ids_of(item)])
+    items[:] = kept
+
+
 class Rows:
-    """Keeps only the tests that carry a row, and counts their outcomes by row."""
+    """Counts the outcomes of the tests by row."""
 
     def __init__(self, wanted: set[str]) -> None:
         self.outcomes: dict[str, Counter[str]] = {each: Counter() for each in wanted}
         self.failures: list[str] = []
-        self._rows: dict[str, set[str]] = {}
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        kept = [item for item in items if ids_of(item) & self.outcomes.keys()]
-        self._rows = {item.nodeid: ids_of(item) for item in kept}
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = kept
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" or report.failed or report.skipped:
             if report.failed:
                 self.failures.append(report.nodeid)
-            for each in self._rows.get(report.nodeid, ()):
+            shown = next((value for name, value in report.user_properties if name == "rows"), None)
+            for each in shown if isinstance(shown, list) else ():
                 if each in self.outcomes:
                     self.outcomes[each][report.outcome] += 1
 
@@ -83,7 +85,8 @@ def main(arguments: list[str]) -> int:
     # Two runs, as in `make test`: Playwright holds an event loop in its process.
     for where in (["tests", "--ignore=tests/browser", "--ignore=tests/old_peers"], ["tests/browser"]):
         rows = Rows(set(sentences))
-        ended = pytest.main([*where, "-q", "-p", "no:xdist", *arguments], plugins=[rows])
+        shared = ["-q", "-p", "tests.attacks", "-n", "3" if "tests" in where else "2", "--dist", "worksteal"]
+        ended = pytest.main([*where, *shared, *arguments], plugins=[rows])
         code = code or (0 if ended == pytest.ExitCode.NO_TESTS_COLLECTED else int(ended))
         runs.append(rows)
     outcomes = {each: sum((run.outcomes[each] for run in runs), Counter()) for each in sentences}
