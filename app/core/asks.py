@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app import secrecy
-from app.core import checks, forms
+from app.core import forms
+from app.core.errors import Gone
 from app.core.forms.tree import escape
-from app.core.jsontext import whole
+from app.core.json.text import whole
 from app.core.links import url_findings
-from app.core.model import Finding, Gone, Options
+from app.core.options import Options
+from app.core.rules import checks
+from app.core.wire import Finding
 
 AskKind = Literal["form", "url", "sampling", "roots"]
 Origin = Literal["request", "receiver-task", "input-required", "task-input"]

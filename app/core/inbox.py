@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from app.core.asks import INTERNAL_ERROR, Answer, Ask, RpcRefusal
+from app.core.errors import Gone
 from app.core.events import EventLog
-from app.core.model import Gone
 
 Ending = Literal["withdrawn", "expired", "lost"]
 _OPEN_BYTES = 64 * 1024 * 1024

@@ -9,54 +9,25 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from app.core.events import EventLog
-from app.core.gists import gist
-from app.core.jsontext import Parsed
-from app.core.model import Direction, Exchange, Finding, Message, MessageKind, RpcId, StderrLine
+from app.core.json.text import Parsed
+from app.core.summary import gist
+from app.core.wire import (
+    Direction,
+    Exchange,
+    Finding,
+    Message,
+    StderrLine,
+    id_key,
+    kind_of,
+    rpc_id_of,
+    short,
+)
 from app.settings import Limits
 
 _OUTSTANDING = 10_000
 _TRIM_NOTICE = 1_000
-_SHORT = 200
-"""How much of a method or an id a row keeps: rows outlive their bodies, so they must stay small."""
-
-
-def kind_of(value: Any) -> MessageKind:
-    """Which kind of JSON-RPC message a value is meant to be, leniently."""
-    if not isinstance(value, dict):
-        return "invalid"
-    if isinstance(value.get("method"), str):
-        return "request" if "id" in value else "notification"
-    if is_error(value):
-        return "error"
-    return "response" if "result" in value else "invalid"
-
-
-def is_error(reply: dict[str, Any]) -> bool:
-    """Whether a reply is an error. With both members it is a result, unless that is null, as JSON-RPC 1.0 wrote it."""
-    if "result" in reply:
-        return reply["result"] is None and reply.get("error") is not None
-    return "error" in reply
-
-
-def rpc_id_of(value: Any) -> RpcId:
-    """The id as it stood on the wire, when it is something an id can be."""
-    found = value.get("id") if isinstance(value, dict) else None
-    return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
-
-
-def id_key(rpc_id: Any) -> tuple[str, str]:
-    """1 and "1" are two different ids, 1 and 1.0 are one; a long one is kept as its hash."""
-    if isinstance(rpc_id, float) and rpc_id.is_integer():
-        rpc_id = int(rpc_id)
-    text = str(rpc_id)
-    return type(rpc_id).__name__, text if len(text) <= _SHORT else f"{len(text)} {hash(text)}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
 
 
 class MessageLog:
@@ -102,7 +73,7 @@ class MessageLog:
         """Keep one frame and tell everybody. A reply learns which request it answers, and how long that took."""
         now, at, value = self._mono(), self._wall(), parsed.value
         kind = "invalid" if parsed.problem is not None else kind_of(value)
-        method: str | None = _short(value["method"]) if kind in ("request", "notification") else None
+        method: str | None = short(value["method"]) if kind in ("request", "notification") else None
         rpc_id = rpc_id_of(value)
         answers: int | None = None
         latency: float | None = None
@@ -119,7 +90,7 @@ class MessageLog:
             size=len(raw) if size is None else size,
             kind=kind,
             method=method,
-            rpc_id=_short(rpc_id) if isinstance(rpc_id, str) else rpc_id,
+            rpc_id=short(rpc_id) if isinstance(rpc_id, str) else rpc_id,
             gist=gist(kind, method, value, raw) if parsed.problem is None else parsed.problem,
             answers=answers,
             latency_ms=latency,

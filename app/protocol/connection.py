@@ -6,7 +6,7 @@ what an era wants on each request. Results pass the session raw: what does not c
 the SDK's own tables as a finding. Knows the session it serves only as a `Host`.
 
 Two eras. Revisions up to 2025-11-25 shake hands with `initialize`; 2026-07-28 has no handshake: `server/discover` says
-what the server is, and each request carries the rest (modern.py). `auto` finds out which one a server speaks, and
+what the server is, and each request carries the rest (stateless.py). `auto` finds out which one a server speaks, and
 says step by step how.
 """
 
@@ -32,24 +32,18 @@ from mcp_types.version import (
 from pydantic import ValidationError
 
 from app import __version__
-from app.core import checks, modern
 from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcRefusal, admit
-from app.core.jsontext import THREAD_ABOVE
+from app.core.connection import Era, EraFrom, Side
+from app.core.errors import Trouble
+from app.core.json.text import THREAD_ABOVE
 from app.core.lane import apart
-from app.core.model import (
-    AnyTarget,
-    Era,
-    EraFrom,
-    Finding,
-    Message,
-    Options,
-    RpcId,
-    Side,
-    Trouble,
-)
+from app.core.options import Options
+from app.core.rules import checks, stateless
+from app.core.targets import AnyTarget
+from app.core.tasks.received import AWAITING, TASK_METHODS, ReceiverTask, ReceiverTasks
+from app.core.wire import Finding, Message, RpcId
 from app.egress import Egress
-from app.protocol.link import Link, LinkError, LinkHost, RequestLost
-from app.protocol.modern import (
+from app.protocol.envelope import (
     Envelope,
     FallBack,
     ParamHeaders,
@@ -60,10 +54,10 @@ from app.protocol.modern import (
     verdict_on_trouble,
     verdict_on_versions,
 )
-from app.protocol.patience import OutOfTime, Patience
-from app.protocol.receiver_tasks import AWAITING, TASK_METHODS, ReceiverTask, ReceiverTasks
+from app.protocol.links.base import Link, LinkError, LinkHost, RequestLost
+from app.protocol.links.stdio import open_link
 from app.protocol.rpc import Answered, Incoming, Outgoing, RawReply, Recorder, Reply, Rpc, outgoing
-from app.protocol.transports import open_link
+from app.protocol.timeout import OutOfTime, Patience
 from app.settings import Limits
 
 OLDER_TRANSPORT = frozenset({"http-400", "http-404", "http-405"})
@@ -164,9 +158,9 @@ class AnyRequest(t.Request[dict[str, Any] | None, str]):
 def client_capabilities(options: Options, version: str) -> dict[str, Any]:
     """What we offer a server: what the options say, as far as the revision has it."""
     offered: dict[str, Any] = {}
-    stateless = modern.is_modern(version)
+    no_handshake = stateless.is_modern(version)
     if options.roots:
-        offered["roots"] = {} if stateless else {"listChanged": True}
+        offered["roots"] = {} if no_handshake else {"listChanged": True}
     if options.sampling:
         offered["sampling"] = {}
         if version >= "2025-11-25":
@@ -180,7 +174,7 @@ def client_capabilities(options: Options, version: str) -> dict[str, Any]:
             offered["elicitation"] = modes
     elif version >= "2025-06-18" and options.elicitation_form:
         offered["elicitation"] = {}
-    if options.receiver_tasks and version >= "2025-11-25" and not stateless:
+    if options.receiver_tasks and version >= "2025-11-25" and not no_handshake:
         requests: dict[str, Any] = {}
         if "sampling" in offered:
             requests["sampling"] = {"createMessage": {}}
@@ -188,7 +182,7 @@ def client_capabilities(options: Options, version: str) -> dict[str, Any]:
             requests["elicitation"] = {"create": {}}
         if requests:
             offered["tasks"] = {"list": {}, "cancel": {}, "requests": requests}
-    wanted = {modern.TASKS: {}, **options.extensions} if stateless else options.extensions
+    wanted = {stateless.TASKS: {}, **options.extensions} if no_handshake else options.extensions
     extensions = {name: value for name, value in wanted.items() if value is not None}
     if extensions:
         offered["extensions"] = extensions
@@ -281,7 +275,7 @@ class Connection:
         if self._transport == "sse" and era == "modern":
             return Trouble(
                 "era",
-                f"{modern.VERSION} has no HTTP with SSE.",
+                f"{stateless.VERSION} has no HTTP with SSE.",
                 "Choose streamable HTTP for this target, or another era in the options.",
             )
         if self._renewed:
@@ -299,7 +293,7 @@ class Connection:
                 return found
             return Trouble(
                 "era",
-                f"The server does not speak {modern.VERSION}: {found.why}.",
+                f"The server does not speak {stateless.VERSION}: {found.why}.",
                 "Choose the era auto or legacy in the options, then connect again.",
             )
         return await self._shake_hands()
@@ -349,7 +343,7 @@ class Connection:
         trouble = await self._shake_hands(probe)
         if trouble is not None and trouble.kind == "handshake-modern":
             # The probe reached a slow server, which now speaks that era alone.
-            self._host.step(f"It speaks {modern.VERSION} after all, so it is asked again.")
+            self._host.step(f"It speaks {stateless.VERSION} after all, so it is asked again.")
             again = await self._discover(self._patience)
             return trouble if isinstance(again, FallBack) else again
         if trouble is not None and trouble.kind == "handshake" and not probe.answered.is_set():
@@ -465,7 +459,7 @@ class Connection:
     ) -> Trouble | FallBack | None:
         error = reply.value["error"]
         said = error.get("message") if isinstance(error, dict) else error
-        self._host.step(f"{said}"[:300], side="them", seq=reply.seq, code=str(modern.error_code(error)))
+        self._host.step(f"{said}"[:300], side="them", seq=reply.seq, code=str(stateless.error_code(error)))
         verdict = verdict_on_error(error, version)
         if not isinstance(verdict, TryVersion):
             return verdict
@@ -486,12 +480,12 @@ class Connection:
             return FallBack("its answer to `server/discover` names no revisions")
         for finding in await self.judge("server/discover", envelope.version, result, len(reply.raw)):
             self._host.finding(reply.seq, finding)
-        missing = modern.missing_result_type(envelope.version, result)
+        missing = stateless.missing_result_type(envelope.version, result)
         if missing is not None:
             self._host.finding(reply.seq, missing)
         supported = [each for each in listed if isinstance(each, str)]
         meta = fields.get("_meta")
-        name = meta.get(modern.META_SERVER) if isinstance(meta, dict) else None
+        name = meta.get(stateless.META_SERVER) if isinstance(meta, dict) else None
         self._host.step(f"{', '.join(supported)[:200]} supported, {_named(name)}", side="them", seq=reply.seq)
         if envelope.version not in supported:
             verdict = verdict_on_versions(supported)
@@ -577,7 +571,7 @@ class Connection:
             error = reply.value["error"]
             code, said = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
             self._host.step(f"{said}", side="them", seq=reply.seq, code=str(code))
-            supported = modern.supported_versions(error) if code == modern.UNSUPPORTED_VERSION else None
+            supported = stateless.supported_versions(error) if code == stateless.UNSUPPORTED_VERSION else None
             return Trouble(
                 "handshake-modern" if set(supported or ()) & set(MODERN_PROTOCOL_VERSIONS) else "handshake",
                 f"The server refused to initialize: {code} {said}.",
@@ -815,7 +809,7 @@ class Connection:
         """What the specification's own types say of a result, as findings. Large ones are judged in a thread."""
         if version is None or not isinstance(result, dict):
             return []
-        if modern.is_modern(version):
+        if stateless.is_modern(version):
             result = {"resultType": "complete", **result}  # absent means complete (R6-04)
         if size <= THREAD_ABOVE:
             return _judged(method, version, result)

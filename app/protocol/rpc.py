@@ -26,14 +26,14 @@ from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyInt
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 
-from app.core import checks, modern
 from app.core.asks import RpcRefusal
-from app.core.heads import HeadReader, heads
-from app.core.jsontext import THREAD_ABOVE, Parsed, dump, members, parse_async, read_async
+from app.core.errors import Gone, Trouble, own_fault
+from app.core.json.heads import HeadReader, heads
+from app.core.json.text import THREAD_ABOVE, Parsed, dump, members, parse_async, read_async
 from app.core.lane import apart
-from app.core.log import id_key, is_error, rpc_id_of
-from app.core.model import Direction, Exchange, Finding, Gone, Message, RpcId, Trouble, own_fault
-from app.protocol.link import (
+from app.core.rules import checks, stateless
+from app.core.wire import Direction, Exchange, Finding, Message, RpcId, id_key, is_error, rpc_id_of
+from app.protocol.links.base import (
     Barrier,
     Delivery,
     Failed,
@@ -609,7 +609,7 @@ class Rpc(Dispatcher[TransportContext]):
 
     async def _serve(self, message: Message, value: dict[str, Any], frame: Frame, unread: str | None = None) -> None:
         if self.stateless and self.version is not None:
-            self._recorder.finding(message.seq, modern.server_request(value["method"]))
+            self._recorder.finding(message.seq, stateless.server_request(value["method"]))
             return
         if not self.initialized and value["method"] != "ping":
             self._recorder.finding(message.seq, checks.early_request(value["method"]))

@@ -16,8 +16,11 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from app.core.connection import Era
+from app.core.errors import Refused
 from app.core.lane import give_back_soon
-from app.core.model import AnyTarget, Era, Options, Refused, StdioTarget, target_digest
+from app.core.options import Options
+from app.core.targets import AnyTarget, StdioTarget, target_digest
 from app.sessions.identity import Identity
 from app.sessions.session import Session
 from app.settings import Limits, Settings
@@ -134,7 +137,7 @@ class SessionRegistry:
 
     def busy_beside(self, session: Session) -> bool:
         """Whether a call runs in any other session."""
-        return any(other.calling.busy for other in self._sessions.values() if other is not session)
+        return any(other.calls.busy for other in self._sessions.values() if other is not session)
 
     async def close(self, session: Session) -> None:
         """End a session. It cannot be found from the first moment on."""

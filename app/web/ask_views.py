@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from app.core import forms, links
 from app.core.asks import Ask
+from app.core.calls import Call, RequiredLink
 from app.core.forms import Entries, Field
-from app.core.model import Call, Finding, RequiredLink, wire_time
+from app.core.times import wire_time
+from app.core.wire import Finding
 from app.web import render as show
 from app.web import sampling_views
 from app.web.sampling_views import Sampling
 from app.web.task_chart import Chart, chart
 
 if TYPE_CHECKING:
-    from app.protocol.receiver_tasks import ReceiverTask, Remark, Visit
+    from app.core.tasks.received import ReceiverTask, Remark, Visit
     from app.sessions import Session
 
 KINDS = {
@@ -203,7 +205,7 @@ def ask_card(
 ) -> AskCard:
     """One ask at this moment; with what was typed and what is wrong with it, when it is shown again."""
     call = session.calls.get(ask.call_id or "")
-    task = session.asking.tasks.get(ask.task_id or "")
+    task = session.asks.tasks.get(ask.task_id or "")
     card = AskCard(
         id=ask.id,
         base=f"/s/{session.id}",
@@ -474,7 +476,7 @@ class TaskCard:
 
 def task_card(session: Session, task: ReceiverTask) -> TaskCard:
     """One receiver task at this moment."""
-    from app.protocol.receiver_tasks import manners
+    from app.core.tasks.received import manners
 
     ask = session.inbox.asks.get(task.ask_id or "")
     polls = [visit for visit in task.visits if visit.what == "tasks/get"]

@@ -19,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
-from app.core.model import Options, Root, Target
+from app.core.options import Options, Root
+from app.core.targets import Target
 from app.web.problems import Denied, Fields, field_errors, is_json
 
 COMMAND_LINE_LONGEST = 64 * 1024

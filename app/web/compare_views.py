@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.model import Call
-from app.sessions.comparing import messages_of
+from app.core.calls import Call
+from app.sessions.compare import messages_of
 from app.web import ask_views
 from app.web import render as show
 from app.web.render import Html
@@ -69,7 +69,7 @@ class CompareView:
 
 async def compare_view(session: Session, call: Call) -> CompareView | None:
     """The comparison of a call; None when there is none."""
-    found = session.comparing.of.get(call.id)
+    found = session.comparisons.of.get(call.id)
     if found is None:
         return None
     other = found.open
@@ -118,7 +118,7 @@ async def _side(session: Session, call: Call) -> SideView:
 
 async def compare_json(session: Session, call: Call) -> dict[str, Any]:
     """A comparison, as scripts read it."""
-    found = session.comparing.of[call.id]
+    found = session.comparisons.of[call.id]
     view = await compare_view(session, call)
     return {
         "call": call.id,

@@ -66,7 +66,7 @@ def is_json(request: Request) -> bool:
 
 def understood(fault: Exception) -> Denied | None:
     """A failure that we expect, as an answer; None is a fault of our own."""
-    from app.core.model import Gone, ParleyError, Refused
+    from app.core.errors import Gone, ParleyError, Refused
 
     match fault:
         case Denied():
@@ -95,7 +95,7 @@ def pointers(fields: Mapping[str, list[str]]) -> Fields:
 
 def field_errors(fault: ValidationError) -> Fields:
     """The errors of a pydantic model by JSON pointer, in words that need no knowledge of pydantic."""
-    from app.core.model import misfit
+    from app.core.options import misfit
 
     found: Fields = {}
     for error in fault.errors(include_url=False, include_input=False):

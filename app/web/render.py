@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from app.core import hidden, links
-from app.core.model import Finding, Message, moment
+from app.core.times import moment
+from app.core.wire import Finding, Message
 from app.web.root import at
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.model import Call
+from app.core.calls import Call
 from app.web import render as show
 
 if TYPE_CHECKING:

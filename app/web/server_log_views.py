@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
-from app.core.model import StderrLine
+from app.core.wire import StderrLine
 from app.sessions import Session
 from app.sessions.server_log import LEVELS, LogLine, rank
 from app.web import render as show_as
@@ -99,7 +99,7 @@ def logging_view(session: Session, wanted: Wanted) -> LoggingView:
 
 
 def ping_view(session: Session) -> PingView:
-    pinging = session.pinging
+    pinging = session.pings
     last = pinging.last
     return PingView(
         base=f"/s/{session.id}",

@@ -19,9 +19,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.core import forms
+from app.core.calls import Call
 from app.core.forms import MISSING, Entries
-from app.core.model import Call, Finding
-from app.core.tasks import Support
+from app.core.tasks.running import Support
+from app.core.wire import Finding
 from app.sessions import Session
 from app.web import bodies, call_views, views
 from app.web import render as show_as

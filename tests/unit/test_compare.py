@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.core.compare import Told, differences, json_differences
+from app.core.json.diff import Told, differences, json_differences
 
 SIDE = Told(
     "2026-07-28", "modern", 2, 2, 100, 200, 2, 1, ("form",), frozenset({"input-required"}), "done", {"a": 1}, ""

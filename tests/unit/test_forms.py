@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 
 from app.core import forms
-from app.core.forms import sentences
+from app.core.schema import explain
 from tests.unit.form_browser import Page, draw
 
 D7 = "http://json-schema.org/draft-07/schema#"
@@ -408,7 +408,7 @@ def test_an_error_is_placed_where_it_belongs(schema: Any, value: Any, errors: di
 def test_every_kind_of_error_has_its_own_sentence():
     kinds = {name for name in vars(jsonschema_rs.ValidationErrorKind) if name[0].isupper()}
     elsewhere = {"Custom"}  # keywords of our own, of which there are none
-    source = Path(sentences.__file__).read_text(encoding="utf-8")
+    source = Path(explain.__file__).read_text(encoding="utf-8")
     assert {kind for kind in kinds - elsewhere if f'"{kind}"' not in source} == set()
 
 

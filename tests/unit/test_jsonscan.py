@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.core import jsonscan, jsontext
-from app.core.jsontext import MAX_SEPARATORS, Parsed
+from app.core.json import scan as jsonscan
+from app.core.json import text as jsontext
+from app.core.json.text import MAX_SEPARATORS, Parsed
 
 UNREAD = Parsed(problem="too much", unread="too much")
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)

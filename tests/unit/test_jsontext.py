@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.core.jsontext import MAX_DEPTH, THREAD_ABOVE, Parsed, dump, members, parse, parse_async, share_equal
+from app.core.json.text import MAX_DEPTH, THREAD_ABOVE, Parsed, dump, members, parse, parse_async, share_equal
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.events import EventLog
-from app.core.gists import gist
-from app.core.jsontext import Parsed, dump, parse
-from app.core.log import MessageLog, StderrLog, kind_of, rpc_id_of
-from app.core.model import Direction, Finding, Message
+from app.core.json.text import Parsed, dump, parse
+from app.core.log import MessageLog, StderrLog
+from app.core.summary import gist
+from app.core.wire import Direction, Finding, Message, kind_of, rpc_id_of
 from app.settings import Limits
 
 

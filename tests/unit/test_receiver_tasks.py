@@ -15,15 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from app.core.asks import Answer, AnsweredBy, RpcRefusal, denial, failure
-from app.protocol.receiver_tasks import (
-    PAGE,
-    TERMINAL,
-    ReceiverTask,
-    ReceiverTasks,
-    Status,
-    manners,
-    may_move,
-)
+from app.core.tasks.received import PAGE, TERMINAL, ReceiverTask, ReceiverTasks, Status, manners, may_move
 
 PERSON = AnsweredBy("person", "you")
 STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
@@ -611,7 +603,7 @@ TestLife.settings = settings(max_examples=60, stateful_step_count=30, deadline=N
 @pytest.mark.requirement("S004 component diagram", "S000 §3.9")
 def test_the_store_knows_no_page_and_no_sdk() -> None:
     """Imported alone it brings neither: the page talks to the inbox, and the wire object is ours (`ttl: null`)."""
-    script = "import sys, app.protocol.receiver_tasks; print(*{name.partition('.')[0] for name in sys.modules})"
+    script = "import sys, app.core.tasks.received; print(*{name.partition('.')[0] for name in sys.modules})"
     root = Path(__file__).resolve().parents[2]
     ran = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
     assert {"mcp", "mcp_types", "starlette", "jinja2", "httpx2"} & set(ran.stdout.split()) == set()

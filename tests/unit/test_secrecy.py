@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from app import secrecy
 from app.core.asks import secret_findings
+from app.core.calls import Call
 from app.core.forms.words import asks_for_secret
-from app.core.model import Call, HttpTarget, Options, StdioTarget, typed_line
+from app.core.options import Options
+from app.core.targets import HttpTarget, StdioTarget, typed_line
 from app.secrecy import MASK
 from app.store import FILE, Store
 from app.web import connect_views, snippets

@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
-from app.core.jsontext import MAX_DEPTH, parse
+from app.core.json.text import MAX_DEPTH, parse
 
 MAX_DIGITS = 3_900
 """Of an integer; from about 4,300 on, Python refuses to write it."""

@@ -1,0 +1,60 @@
+"""What a server said it has: tools, prompts, resources or templates, as received."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.core.calls import CallError
+from app.core.json import Json
+from app.core.wire import Finding
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a server said it has: tools, prompts, resources or templates; its objects as received."""
+
+    items: list[Json] = field(default_factory=list)
+    state: Literal["none", "loading", "ready", "failed"] = "none"
+    findings: list[Finding] = field(default_factory=list)
+    error: CallError | None = None
+    at: float | None = None
+    stopped: str | None = None
+    """Why the list is not complete, when it is not."""
+    pages: int = 0
+    next_cursor: str | None = None
+    """Where the next page begins, when the list is read page by page and there is one."""
+    cursors: frozenset[str] = frozenset()
+    """Those that came so far; one that comes again would never end."""
+    news: News | None = None
+    """What it says otherwise than the time before."""
+    keys: list[str] | None = None
+    """How its items are addressed, once somebody wanted to know."""
+    texts: list[str] | None = None
+    """What of each item is searched, once somebody did."""
+    rejected: list[tuple[Json, Finding]] = field(default_factory=list)
+    """Tools that 2026-07-28 does not let us offer, each with the reason (R6-23)."""
+    fresh_until: float | None = None
+    """Wall time until which the server says that it may be used again; None when it does not (R6-52)."""
+    scope: str = ""
+    """`public` or `private`: who may use it again."""
+    from_cache: bool = False
+    """Taken from what the connection before had read."""
+
+    def fresh(self, now: float) -> bool:
+        """Whether it may be used again without asking."""
+        return self.whole and self.fresh_until is not None and now < self.fresh_until
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds everything that the server would list."""
+        return self.state == "ready" and self.next_cursor is None and self.stopped is None
+
+
+@dataclass(slots=True)
+class News:
+    """How a list that was read again differs from what it was; by what its items are known by."""
+
+    new: frozenset[str]
+    changed: frozenset[str]
+    gone: list[Json]

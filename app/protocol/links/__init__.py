@@ -1,0 +1,1 @@
+"""What carries frames to one server and back: a child process, or HTTP in two kinds."""
