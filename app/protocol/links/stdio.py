@@ -86,7 +86,7 @@ def child_environment(extra: dict[str, str]) -> dict[str, str]:
 
 def demo_command() -> StdioTarget:
     """How the built-in demo server is started: this interpreter, the installed package, no shell."""
-    home = Path(__file__).resolve().parent.parent.parent
+    home = Path(__file__).resolve().parents[3]
     return StdioTarget(command=sys.executable, args=("-m", "app.demo.server"), cwd=str(home))
 
 
