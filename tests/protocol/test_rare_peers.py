@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.core.errors import Gone
-from app.protocol import connection, rpc
+from app.protocol import judge, rpc
 from app.protocol.links import http as http_link
 from app.sessions import Session
 from app.settings import Limits
@@ -533,7 +533,7 @@ async def test_a_large_result_that_is_still_being_judged_survives_the_end_of_its
 
     peer = raw()
     await connected(session, peer.target)
-    monkeypatch.setattr(connection, "_complaints", slow)
+    monkeypatch.setattr(judge, "_complaints", slow)
     running = session.start_call("tools/call", {"name": "huge", "arguments": {"bytes": 400_000}}, by=ME)
     session.start_call("x/exit", {}, by=ME)
     await until(session, lambda: session.info.state != "ready")

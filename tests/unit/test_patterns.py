@@ -70,6 +70,8 @@ PYTHON = {
     "app/core/asks.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
     "app/core/asks.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
     "app/core/rules/checks.py:_REORDERING": Row(SERVER),
+    "app/core/rules/param_headers.py:_PLAIN": Row(SERVER),
+    "app/core/rules/param_headers.py:_TOKEN": Row(SERVER),
     "app/core/schema/cost.py:_FANCY": Row("patterns in schemas of a server"),
     "app/core/forms/leaves.py:_DAY": Row(PERSON),
     "app/core/forms/leaves.py:_LOCAL_MOMENT": Row(PERSON),

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.core import hidden
 from app.core.json.text import Parsed, whole
-from app.core.options import HANDSHAKE_VERSIONS
+from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.rules import stateless
 from app.core.schema import cost
 from app.core.wire import Direction, Finding

@@ -76,7 +76,7 @@ class ClientTasks:
     @property
     def wire(self) -> TaskWire | None:
         """How tasks are spoken of on this connection; None when it has none."""
-        if self._session.modern:
+        if not self._session.wire.asks_for_tasks:
             connection = self._session.connection
             offered = connection.offered.get("extensions") if connection is not None else None
             return EXTENSION if isinstance(offered, dict) and stateless.TASKS in offered else None
@@ -92,7 +92,7 @@ class ClientTasks:
 
     def support(self, name: Any) -> Support:
         """Whether a tool may be called as a task, and whether it may be called plainly."""
-        if self._session.modern:
+        if not self._session.wire.asks_for_tasks:
             return Support("absent", no_task=f"In {stateless.VERSION} the server alone decides what becomes a task.")
         items = self._session.tools.items
         tool = next((one for one in items if isinstance(one, dict) and one.get("name") == name), None)
