@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import anyio
 
-from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcRefusal, admit
+from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcError, admit
 from app.core.errors import Trouble
 from app.core.options import Options
 from app.core.revisions import Era, Wire
@@ -64,7 +64,7 @@ class Host(HandshakeHost, LinkHost, Recorder, Protocol):
         ...
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
-        """The server asks a person by a task, and polls. RpcRefusal when there are too many asks."""
+        """The server asks a person by a task, and polls. RpcError when there are too many asks."""
         ...
 
     def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
@@ -259,14 +259,14 @@ class Connection:
                     self._host.finding(seq, checks.null_task())
                 await self._host.asked(request)
                 return None
-        except RpcRefusal as refusal:
+        except RpcError as refusal:
             if refusal.code == METHOD_NOT_FOUND:
                 self._host.finding(seq, self._not_handled(method))
             elif refusal.rule:
                 self._host.finding(seq, checks.refused_params(refusal.rule, refusal.message))
             raise
         self._host.finding(seq, self._not_handled(method))
-        raise RpcRefusal(METHOD_NOT_FOUND, "Method not found", {"method": method})
+        raise RpcError(METHOD_NOT_FOUND, "Method not found", {"method": method})
 
     def _not_handled(self, method: str) -> Finding:
         """Why a request was answered with -32601: nothing is agreed yet, or it was not offered."""
@@ -287,7 +287,7 @@ class Connection:
         task = tasks.create_receiver_task(request.method, request.params["task"], seq=request.message.seq)
         try:
             self._host.task_asked(request, task)
-        except RpcRefusal:
+        except RpcError:
             tasks.forget(task)
             raise
 
@@ -318,7 +318,7 @@ class Connection:
 
     def _tasks_now(self) -> ReceiverTasks:
         if self.tasks is None:
-            raise RpcRefusal(METHOD_NOT_FOUND, "Method not found")
+            raise RpcError(METHOD_NOT_FOUND, "Method not found")
         return self.tasks
 
     def _notify_status(self, task: ReceiverTask) -> None:

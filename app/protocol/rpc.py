@@ -22,7 +22,7 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from app.core.asks import RpcRefusal
+from app.core.asks import RpcError
 from app.core.errors import Gone, Trouble, own_fault
 from app.core.json.heads import HeadReader, heads
 from app.core.json.text import THREAD_ABOVE, Parsed, dump, members, parse_async, read_async
@@ -177,7 +177,7 @@ class Answered:
 
 
 Answer = Callable[[Incoming], Awaitable[dict[str, Any] | Answered | None]]
-"""Answers one request of the server; raises RpcRefusal to answer an error; None when that was done by hand."""
+"""Answers one request of the server; raises RpcError to answer an error; None when that was done by hand."""
 Notified = Callable[[str, dict[str, Any], Message], None]
 """Told of each notification, in the order of the wire."""
 
@@ -637,7 +637,7 @@ class Rpc:
                     reply = {"id": rpc_id, "result": answer.result}
                 elif answer is not None:
                     reply = {"id": rpc_id, "result": answer}
-            except RpcRefusal as refusal:
+            except RpcError as refusal:
                 reply = {"id": rpc_id, "error": refusal.wire()}
             except Exception:
                 logger.exception("a request of a server failed inside Parley")

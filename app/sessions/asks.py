@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from app.core import asks
-from app.core.asks import Answer, AnsweredBy, Ask, Deliver, Origin, RpcRefusal
+from app.core.asks import Answer, AnsweredBy, Ask, Deliver, Origin, RpcError
 from app.core.calls import Call
 from app.core.errors import Gone, Refused
 from app.core.inbox import Inbox
@@ -78,7 +78,7 @@ class Asks:
         return answer
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
-        """Put a task before people; the server polls us for it. RpcRefusal when too many asks are open."""
+        """Put a task before people; the server polls us for it. RpcError when too many asks are open."""
         store = self._store
 
         async def deliver(answer: Answer) -> None:
@@ -144,7 +144,7 @@ class Asks:
             self._end(ask, "withdrawn" if how == "cancelled" else how, reason)
 
     def put(self, ask: Ask) -> None:
-        """Put an ask before people that came by another way than a request; RpcRefusal when too many are open."""
+        """Put an ask before people that came by another way than a request; RpcError when too many are open."""
         self._add(ask)
 
     def take_back(self, ask: Ask, reason: str) -> None:
@@ -312,7 +312,7 @@ class Asks:
                 raise Refused("A request is an object.", {"/request": ["An object, with messages and maxTokens."]})
             try:
                 asks.well_formed(request)
-            except RpcRefusal as fault:
+            except RpcError as fault:
                 raise Refused("This is no sampling request any more.", {"/request": [fault.message]}) from None
         ask.edit(request)
         self._session.changed("ask.changed", ask.id)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from app.core import asks
-from app.core.asks import Answer, Ask, RpcRefusal
+from app.core.asks import Answer, Ask, RpcError
 from app.core.calls import Call, Round, StatePlan
 from app.core.errors import Gone, Refused
 from app.core.json import text as jsontext
@@ -204,7 +204,7 @@ class Rounds:
         try:
             for ask in opened.asked.values():
                 self._session.asks.put(ask)
-        except RpcRefusal as full:
+        except RpcError as full:
             raise Unanswerable(f"{full.message}.") from None
         if opened.asked:
             await opened.settled.wait()
@@ -222,7 +222,7 @@ class Rounds:
             return method, given, []
         try:
             findings = asks.admit(method, given, connection.options, connection.offered, stateless=True)
-        except RpcRefusal as no:
+        except RpcError as no:
             why = no.message if no.code != asks.METHOD_NOT_FOUND else f"this client did not declare {method}"
             raise Unanswerable(f"{named} cannot be put to anybody: {why}.") from None
         if "elicitationId" in given:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from app.core import asks
-from app.core.asks import Answer, Ask, RpcRefusal
+from app.core.asks import Answer, Ask, RpcError
 from app.core.calls import Call, Leg
 from app.core.errors import Gone
 from app.core.json.text import dump
@@ -63,7 +63,7 @@ class TaskInputs:
                 continue
             try:
                 self._ask_one(task, key, request, seq)
-            except RpcRefusal as no:
+            except RpcError as no:
                 task.inputs[key] = ""
                 if no.code == asks.INTERNAL_ERROR:  # there is no room at the moment: the next poll asks again
                     del task.inputs[key]
@@ -81,7 +81,7 @@ class TaskInputs:
         findings: list[Finding] = []
         if method == "roots/list":
             if "roots" not in connection.offered:
-                raise RpcRefusal(asks.METHOD_NOT_FOUND, "this client did not declare roots")
+                raise RpcError(asks.METHOD_NOT_FOUND, "this client did not declare roots")
         else:
             findings = asks.admit(method, params, session.options, connection.offered, stateless=True)
         for finding in findings:
