@@ -13,9 +13,10 @@ from app.core.forms.alternatives import best, kept_from, shown_before
 from app.core.forms.leaves import Spot
 from app.core.forms.reading import read
 from app.core.forms.sources import MAX_ITEMS, Carried, Entries, Fresh, Given, Source, Started, Submitted, indices
-from app.core.forms.tree import ROOT_NAME, Field, Option, below, escape, nameable
+from app.core.forms.tree import ROOT_NAME, Field, Option, below, nameable
 from app.core.forms.values import MISSING, figure, from_json_text, same, show
 from app.core.forms.words import alternative_name, item_name
+from app.core.json.pointer import escape
 from app.core.schema.labour import burden
 from app.core.schema.merging import Schema, extra_keys, implied_type
 from app.core.schema.refs import MAX_TITLED, Schemas
