@@ -78,9 +78,9 @@ class Builder:
     def _typed_as_json(self, schema: Any, spot: Spot, source: Submitted) -> Field:
         """What was typed into a JSON box: a proper field again as soon as it fits one, else the box as it was."""
         text = source.text()
-        value, problem = from_json_text(text)
-        if not problem:
-            made = self.field(schema, spot, Given(value))
+        typed = from_json_text(text)
+        if typed.problem is None:
+            made = self.field(schema, spot, Given(typed.value))
             if made.kind == "json":
                 made.text = text
             return made

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.core.forms.tree import Field
-from app.core.forms.values import MISSING, deeper_than
+from app.core.forms.values import MISSING
 from app.core.json import pointer
+from app.core.json.text import deeper_than
 from app.core.schema.explain import Place, sentences
 from app.core.schema.labour import burden, labour, tangle
 from app.core.schema.refs import with_known_dialect
