@@ -15,7 +15,7 @@ from typing import Any, Literal
 from app import secrecy
 from app.core import forms
 from app.core.errors import Gone
-from app.core.forms.tree import escape
+from app.core.json.pointer import escape
 from app.core.json.text import whole
 from app.core.links import url_findings
 from app.core.options import Options

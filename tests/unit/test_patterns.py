@@ -177,7 +177,6 @@ PYTHON = {
     "app/web/snippets.py:_quoted()#2": Row(PERSON, worst=("\0A", "\0")),
     "app/web/snippets.py:variable()": Row(PERSON),
     "app/web/stream.py:_BREAK": Row(SERVER),
-    "app/web/tool_forms.py:_PLACE": Row("words of the JSON parser about a text", worst=("line 1", "line 1, column ")),
 }
 SCRIPT = {
     r"app.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
