@@ -25,7 +25,7 @@ import anyio.lowlevel
 from app.core.asks import RpcError
 from app.core.errors import Gone, Trouble, own_fault
 from app.core.json.heads import HeadReader, heads
-from app.core.json.text import THREAD_ABOVE, Parsed, dump, members, parse_async, read_async
+from app.core.json.text import THREAD_ABOVE, Parsed, dump, heavy, members, parse_async, read_async
 from app.core.lane import apart
 from app.core.revisions import HANDSHAKE
 from app.core.rules import checks, stateless
@@ -199,7 +199,7 @@ class Rpc:
         self._unread = False
         """We waited for the server to read our answers, and it did not."""
         self._left = anyio.Event()
-        self._writing = anyio.Lock()
+        self._writing = anyio.Lock(fast_acquire=True)
         self._group: anyio.abc.TaskGroup | None = None
         self.version: str | None = None
         """The agreed revision; decides whether a batch is legal."""
@@ -213,6 +213,8 @@ class Rpc:
         """A message that began on an earlier line and has not ended yet."""
         self.trouble: Trouble | None = None
         self._crowd = 0
+        self._gave_turn = False
+        """Others had their turn since the link was last asked for more."""
         self.closed = anyio.Event()
 
     # ---- sending
@@ -304,7 +306,7 @@ class Rpc:
         opts: Outgoing | None = None,
     ) -> int:
         """Record a frame and put it on the wire, in one order for both."""
-        raw = dump(message)
+        raw = await apart(dump, message) if heavy(message) else dump(message)
         if isinstance(message.get("id"), _Written):
             written: _Written = message["id"]
             raw = raw.replace(b'"id":' + dump(written), b'"id":' + written.text, 1)
@@ -353,8 +355,10 @@ class Rpc:
                         if self.trouble is not None:
                             break
                         if number % _AT_ONCE == 0:
-                            await anyio.lowlevel.checkpoint()
-                    await anyio.lowlevel.checkpoint()
+                            await self._let_others()
+                    if not self._gave_turn:
+                        await self._let_others()
+                    self._gave_turn = False
                 self.trouble = self.trouble or await self._link.ended()
                 group.cancel_scope.cancel()
         except Exception as fault:
@@ -366,6 +370,11 @@ class Rpc:
             for pending in self._pending.values():
                 pending.lost = self.trouble
                 pending.done.set()
+
+    async def _let_others(self) -> None:
+        """Let everything else have its turn, once."""
+        self._gave_turn = True
+        await anyio.lowlevel.checkpoint()
 
     def _refuse(self, frame: Oversized) -> None:
         limit = self._limits.message_bytes
@@ -437,7 +446,7 @@ class Rpc:
                 if frame.settles:
                     self._settle(Reply(message.seq, frame.raw, value, parsed.unread), value, frame)
                 # Its caller hears of it before the next frame is read: what follows a reply is after it.
-                await anyio.lowlevel.checkpoint()
+                await self._let_others()
             case "request":
                 await self._serve(message, value, frame, parsed.unread)
             case "notification" if parsed.unread is not None:
