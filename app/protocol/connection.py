@@ -24,8 +24,8 @@ from app.core.wire import Finding, Message, RpcId
 from app.egress import Egress
 from app.protocol.envelope import Envelope, Plain
 from app.protocol.handshake import Agreed, Handshake, HandshakeHost
+from app.protocol.links import Opener, open_link
 from app.protocol.links.base import Link, LinkError, LinkHost
-from app.protocol.links.stdio import open_link
 from app.protocol.rpc import Answered, Incoming, Outgoing, Recorder, Reply, Rpc
 from app.protocol.timeout import OutOfTime, Patience
 from app.settings import Limits
@@ -83,9 +83,11 @@ class Connection:
         limits: Limits,
         egress: Egress,
         *,
+        open_link: Opener = open_link,
         known_era: Era | None = None,
         renewed: bool = False,
     ) -> None:
+        self._open_link = open_link
         self._target, self._host, self._limits, self._egress = target, host, limits, egress
         self.options = options
         self._known_era, self._renewed = known_era, renewed
@@ -124,7 +126,7 @@ class Connection:
     async def _attempt(self, target: AnyTarget, *, probing: bool = True) -> Trouble:
         self._transport = target.transport
         try:
-            async with open_link(target, self._limits, self._egress, self._host) as link:
+            async with self._open_link(target, self._limits, self._egress, self._host) as link:
                 self._host.opened(target.transport, link.pid)
                 rpc = self._rpc = Rpc(link, self._host, self._limits, answer=self._answer, notified=self._host.notified)
                 self._link = link

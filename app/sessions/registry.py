@@ -21,6 +21,7 @@ from app.core.lane import give_back_soon
 from app.core.options import Options
 from app.core.revisions import Era
 from app.core.targets import AnyTarget, StdioTarget, target_digest
+from app.protocol.links import Opener, open_link
 from app.sessions.identity import Identity
 from app.sessions.session import Session
 from app.settings import Limits, Settings
@@ -44,8 +45,10 @@ class SessionRegistry:
         wall: Callable[[], float] = time.time,
         mono: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        open_link: Opener = open_link,
     ) -> None:
         self.settings, self.wall, self.mono, self.sleep = settings, wall, mono, sleep
+        self.open_link = open_link
         self.group: anyio.abc.TaskGroup
         self.closing = False
         self._sessions: dict[str, Session] = {}

@@ -244,6 +244,7 @@ class Session:
                     self,
                     self._limits,
                     self._registry.egress,
+                    open_link=self._registry.open_link,
                     known_era=known,
                     renewed=info.renewed is not None,
                 )
