@@ -171,9 +171,10 @@ class Asks:
         candidates: tuple[str, ...] = (),
         task: ReceiverTask | ClientTask | None = None,
         related_task: str | None = None,
-        findings: list[Finding],
+        about: str = "",
     ) -> Ask:
-        """An ask that nobody has seen yet. `task` is what it ends with; a channel that needs the ask is set later."""
+        """An ask that nobody has seen yet. `task` is what it ends with, `about` its key where its message asks for
+        several things; a channel that needs the ask is set later."""
         session = self._session
         message = session.messages.get(seq)
         return Ask(
@@ -192,7 +193,8 @@ class Asks:
             candidates=candidates,
             task_id=None if task is None else task.id,
             related_task=related_task,
-            findings=findings,
+            log=session.messages,
+            about=about,
         )
 
     def _of(
@@ -219,7 +221,6 @@ class Asks:
             candidates=() if call is not None or runs is not None else tuple(each.id for each in causes if each.legs),
             task=task or runs,
             related_task=related_task,
-            findings=list(session.messages.findings(seq)),
         )
 
     def _causes(self, request: Incoming, task: ClientTask | None = None) -> list[Call]:

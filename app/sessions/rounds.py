@@ -138,7 +138,7 @@ class Rounds:
 
         reply, error, code = await send()
         if code == stateless.HEADER_MISMATCH and connection.over_http and call.method == "tools/call":
-            self._remark(reply.seq, stateless.header_mismatch(True), call)
+            self._remark(reply.seq, stateless.header_mismatch(True))
             await self._session.lists.refresh("tools")
             reply, error, code = await send()
         if error is not None:
@@ -164,9 +164,8 @@ class Rounds:
     def _begin(self, call: Call, needed: stateless.InputRequired, seq: int) -> Round:
         methods = {key: _method(each) for key, each in needed.requests.items()}
         turn = Round(len(call.rounds) + 1, seq, methods, needed.has_state, needed.state)
-        call.findings += self._session.messages.findings(seq)
         for finding in needed.findings:
-            self._remark(seq, finding, call)
+            self._remark(seq, finding)
         call.rounds.append(turn)
         self._session.changed("call.changed", call.id)
         return turn
@@ -191,9 +190,9 @@ class Rounds:
         admitted = {key: self._admit(key, each, connection) for key, each in needed.requests.items()}
         for key, (method, params, findings) in admitted.items():
             for finding in findings:
-                self._remark(turn.reply_seq, finding, call)
+                self._remark(turn.reply_seq, finding, key)
             asking, seq = self._session.asks, turn.reply_seq
-            ask = asking.new("input-required", method, params, seq, call_id=call.id, findings=list(findings))
+            ask = asking.new("input-required", method, params, seq, call_id=call.id, about=key)
             turn.asks[key] = ask.id
             if method == "roots/list" and not self._session.options.ask_roots:
                 turn.answers[key] = asking.from_the_list(ask).result
@@ -347,12 +346,8 @@ class Rounds:
         again.retry_of = call.id
         return again
 
-    def _remark(self, seq: int, finding: Finding, call: Call | None = None) -> None:
-        """A remark beside a message. What stands beside the last reply of a call is taken over when it settles, so a
-        call is named only for the replies before."""
-        kept = self._session.messages.remark(seq, finding)
-        if call is not None:
-            call.findings.append(kept)
+    def _remark(self, seq: int, finding: Finding, key: str = "") -> None:
+        self._session.messages.remark(seq, finding, about=key)
 
 
 _OF_A_RETRY = frozenset({"inputResponses", "requestState"})

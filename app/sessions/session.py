@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -72,6 +72,7 @@ class Session:
         self.created_at = self._wall()
         self.events = EventLog(limits.events)
         self.messages = MessageLog(limits, self.events, self._wall, self._mono)
+        self.messages.referred = self._referred
         self.stderr = StderrLog(limits, self.events, self._wall)
         self.target: AnyTarget | None = None
         self.options = Options()
@@ -324,8 +325,25 @@ class Session:
         self.changed("connection.changed", "connection")
 
     def finding(self, seq: int, finding: Finding) -> None:
-        """Keep one remark beside a frame, and beside the call whose reply it is."""
+        """Keep one remark beside a frame."""
         self.messages.remark(seq, finding)
+
+    def _referred(self) -> Iterator[int | str]:
+        """Every message, and everything with a name of its own, whose findings somebody may look at here."""
+        for call in self.calls.values():
+            yield call.id
+            yield from call.seqs
+        for task in self.client_tasks.tasks.values():
+            yield task.id
+            yield from task.beside
+        for ask in self.inbox.asks.values():
+            if ask.message_seq is not None:
+                yield ask.message_seq
+        for one in self.subscriptions.of.values():
+            yield from one.beside
+        for listing in self.lists.known_of:
+            yield from listing.seqs if listing.restless is None else (*listing.seqs, listing.restless)
+        yield from self.client_tasks.listing.seqs
 
     def others_wait(self) -> bool:
         """Whether another session waits for an answer right now."""

@@ -85,8 +85,8 @@ class TaskInputs:
         else:
             findings = asks.admit(method, params, session.options, connection.offered, stateless=True)
         for finding in findings:
-            session.finding(seq, finding)
-        ask = session.asks.new("task-input", method, params, seq, call_id=task.call_id, task=task, findings=findings)
+            session.messages.remark(seq, finding, about=key)
+        ask = session.asks.new("task-input", method, params, seq, call_id=task.call_id, task=task, about=key)
         ask.deliver = partial(self._deliver, task, key, ask)
         task.inputs[key] = ask.id
         if method == "roots/list" and not session.options.ask_roots:

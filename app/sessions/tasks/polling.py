@@ -225,17 +225,19 @@ class Polling:
         self.nudge(task)
 
     def remark(self, task: ClientTask, finding: Finding, seq: int | None) -> None:
-        """Keep a remark with the task, once, beside its call, and beside the message."""
-        if (
-            any((one.id, one.text) == (finding.id, finding.text) for one in task.findings)
-            or len(task.findings) >= _FINDINGS
-        ):
+        """Keep a remark about a task and its call, once: beside a message, or with the task where none says it."""
+        before = task.findings
+        if any((one.id, one.text) == (finding.id, finding.text) for one in before) or len(before) >= _FINDINGS:
             return
-        kept = finding if seq is None else self._session.messages.remark(seq, finding)
-        task.findings.append(kept)
         call = self._session.calls.get(task.call_id or "")
+        if seq is None:
+            self._session.messages.note(task.id, finding)
+        else:
+            self._session.messages.remark(seq, finding, about=task.id)
+            task.beside.add(seq)
+            if call is not None:
+                call.beside.add(seq)
         if call is not None:
-            call.findings.append(kept)
             self._session.changed("call.changed", call.id)
 
 

@@ -126,12 +126,12 @@ class ClientTasks:
         value = self._created(reply) if call.method == "tools/call" else None
         if value is None or wire is None:
             if call.as_task and not reply.is_error:
-                self._remark_call(call, tasks.ignored_task(), reply.seq)
+                session.messages.remark(reply.seq, tasks.ignored_task())
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
             for finding in findings:
-                self._remark_call(call, finding, reply.seq)
+                session.messages.remark(reply.seq, finding)
             return None
         task = self.new(seen, wire)
         task.call_id, task.tool = call.id, call.subject
@@ -466,6 +466,7 @@ class ClientTasks:
             connection=session.info.number,
             known_at=session.wall(),
             known=session.mono(),
+            log=session.messages,
         )
         self.tasks[task.id] = task
         for old in [one for one in self.tasks.values() if not one.followed][: max(0, len(self.tasks) - KEPT)]:
@@ -473,6 +474,3 @@ class ClientTasks:
             if self.known.get(old.task_id) is old:
                 del self.known[old.task_id]
         return task
-
-    def _remark_call(self, call: Call, finding: Finding, seq: int) -> None:
-        call.findings.append(self._session.messages.remark(seq, finding))
