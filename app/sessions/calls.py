@@ -320,9 +320,7 @@ class Calls(Mapping[str, Call]):
         if call.method == "tasks/result":
             task = self._session.client_tasks.of_wire(call.params.get("taskId"))
             name = None if task is None else task.tool
-        listed = next(
-            (tool for tool in self._session.tools.items if isinstance(tool, dict) and tool.get("name") == name), None
-        )
+        listed = self._session.tools.by_name(name)
         schema = listed.get("outputSchema") if listed is not None else None
         if schema is None:
             return []

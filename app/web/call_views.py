@@ -529,10 +529,10 @@ def _again(session: Session, call: Call) -> str:
     name = (call.params or {}).get("name")
     if call.method in _FORMS and isinstance(name, str):
         listed = _FORMS[call.method]
-        items = session.lists[listed].items
-        place = next((at for at, one in enumerate(items) if isinstance(one, dict) and one.get("name") == name), None)
+        listing = session.lists[listed]
+        place = listing.place(name)
         if place is not None:
-            return f"/s/{session.id}/{listed}/{quote(key_at(items, place), safe='~')}?from={call.id}"
+            return f"/s/{session.id}/{listed}/{quote(key_at(listing, place), safe='~')}?from={call.id}"
     return f"/s/{session.id}/compose?from={call.id}"
 
 
