@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Literal
 
-from app.core.asks import INTERNAL_ERROR, Answer, Ask, RpcError
+from app.core.asks import Answer, Ask
 from app.core.errors import Gone
 from app.core.events import EventLog
 
@@ -18,6 +18,10 @@ Ending = Literal["withdrawn", "expired", "lost"]
 _OPEN_BYTES = 64 * 1024 * 1024
 _KEPT_BYTES = 16 * 1024 * 1024
 """What all open asks, and all settled ones, may be together: a server chooses how large its questions are."""
+
+
+class InboxFull(Exception):
+    """Too much is open already to put one more ask before people. Its words say what."""
 
 
 class Inbox:
@@ -47,14 +51,14 @@ class Inbox:
         return f"a{next(self._ids)}"
 
     def add(self, ask: Ask) -> None:
-        """Put an ask before people; RpcError when too many are open already."""
+        """Put an ask before people. Raises InboxFull when too many are open already."""
         waiting = self.open
         if len(waiting) >= self._limit:
             self.refused += 1
-            raise RpcError(INTERNAL_ERROR, f"{self._limit} questions are open already, which is the limit")
+            raise InboxFull(f"{self._limit} questions are open already, which is the limit")
         if sum({each.message_seq: each.size for each in [*waiting, ask]}.values()) > _OPEN_BYTES:
             self.refused += 1
-            raise RpcError(INTERNAL_ERROR, f"The open questions are {_OPEN_BYTES // 1048576} MiB already")
+            raise InboxFull(f"The open questions are {_OPEN_BYTES // 1048576} MiB already")
         self.asks[ask.id] = ask
         self._changed("ask.added", ask)
 

@@ -32,9 +32,9 @@ from mcp_types.version import (
 from pydantic import ValidationError
 
 from app import __version__
-from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcError, admit
+from app.core.asks import METHODS, admit
 from app.core.connection import Era, EraFrom, Side
-from app.core.errors import Trouble
+from app.core.errors import METHOD_NOT_FOUND, RpcError, Trouble
 from app.core.json.text import THREAD_ABOVE
 from app.core.lane import apart
 from app.core.options import Options

@@ -26,8 +26,7 @@ from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyInt
 from mcp.shared.exceptions import MCPError
 from mcp.shared.transport_context import TransportContext
 
-from app.core.asks import RpcError
-from app.core.errors import Gone, Trouble, own_fault
+from app.core.errors import Gone, RpcError, Trouble, own_fault
 from app.core.json.heads import HeadReader, heads
 from app.core.json.text import THREAD_ABOVE, Parsed, dump, members, parse_async, read_async
 from app.core.lane import apart

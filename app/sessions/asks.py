@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from app.core import asks
-from app.core.asks import Answer, AnsweredBy, Ask, Deliver, Origin, RpcError
+from app.core import asks, sampling
+from app.core.asks import Answer, AnsweredBy, Ask, Deliver, Origin
 from app.core.calls import Call
-from app.core.errors import Gone, Refused
-from app.core.inbox import Inbox
+from app.core.errors import INTERNAL_ERROR, Gone, Refused, RpcError
+from app.core.inbox import Inbox, InboxFull
 from app.core.wire import Finding, Message
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Asks:
             done.set()
 
         ask = self._of(request, "request", deliver, related_task=related)
-        self._add(ask)
+        self._add_or_say(ask)
         try:
             await done.wait()
         except anyio.get_cancelled_exc_class():
@@ -78,7 +78,7 @@ class Asks:
         return answer
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
-        """Put a task before people; the server polls us for it. RpcError when too many asks are open."""
+        """Put a task before people; the server polls us for it. Raises RpcError when too many asks are open."""
         store = self._store
 
         async def deliver(answer: Answer) -> None:
@@ -86,7 +86,7 @@ class Asks:
                 raise Gone("The task is settled already. Yours was not sent.")
 
         ask = self._of(request, "receiver-task", deliver, task=task)
-        self._add(ask)
+        self._add_or_say(ask)
         task.ask_id = ask.id
         self.tasks[task.id] = task
         while len(self.tasks) > _TASKS_KEPT:
@@ -144,7 +144,7 @@ class Asks:
             self._end(ask, "withdrawn" if how == "cancelled" else how, reason)
 
     def put(self, ask: Ask) -> None:
-        """Put an ask before people that came by another way than a request; RpcError when too many are open."""
+        """Put an ask before people that came by another way than a request. Raises InboxFull when too many are open."""
         self._add(ask)
 
     def take_back(self, ask: Ask, reason: str) -> None:
@@ -232,6 +232,12 @@ class Asks:
             return [call for call in running if any(leg.rpc_id == request.via for leg in call.legs)][:1]
         return running
 
+    def _add_or_say(self, ask: Ask) -> None:
+        try:
+            self._add(ask)
+        except InboxFull as full:
+            raise RpcError(INTERNAL_ERROR, str(full)) from None
+
     def _add(self, ask: Ask) -> None:
         self.inbox.add(ask)
         task = self._session.client_tasks.tasks.get(ask.task_id or "")
@@ -280,26 +286,24 @@ class Asks:
         Refused with the fields that are wrong, unless `force` sends it all the same; Gone when the ask is settled."""
         if ask.state not in ("open", "held"):
             raise Gone(ask.words())
-        who = AnsweredBy(by.kind, by.name)
-        force = said.get("force") is True
-        action = said.get("action")
+        who, forced = AnsweredBy(by.kind, by.name), said.get("force") is True
+        action = str(said.get("action"))
         if action == "fail":
-            answer, errors = asks.failure(*_code_and_message(said), who), {}  # type: Answer, dict[str, list[str]]
-        elif ask.kind in ("form", "url") and action in ("accept", "decline", "cancel"):
-            answer, errors = asks.elicit_result(ask, action, said.get("content"), who, force=force)
+            answer = asks.failure(*_code_and_message(said), who)
+        elif ask.kind == "sampling" and action == "decline":
+            answer = asks.denial(who)
         elif ask.kind == "sampling" and action == "respond":
             if "request" in said:
                 self.edit(ask, said["request"])
-            answer, errors = asks.sampling_result(ask, said.get("result"), who, force=force)
-        elif ask.kind == "sampling" and action == "decline":
-            answer, errors = asks.denial(who), {}
+            result = said.get("result")
+            if not isinstance(result, dict) and not forced:
+                raise Refused("The answer does not fit what was asked for.", {"": ["The result must be an object."]})
+            answer = asks.sampled(ask, result if isinstance(result, dict) else {}, who, forced=forced)
         elif ask.kind == "roots" and action == "accept":
-            answer, errors = asks.roots_result([root.wire() for root in self._session.roots], who), {}
+            answer = asks.roots_result([root.wire() for root in self._session.roots], who)
         else:
-            raise Refused(f"A {ask.kind} cannot be answered with {action!r}.", {"/action": ["Not possible here."]})
-        if errors:
-            raise Refused("The answer does not fit what was asked for.", errors)
-        await self._send(ask, answer)
+            answer = asks.elicited(ask, action, said.get("content"), who, forced=forced)
+        await self._send(ask, asks.fitting(ask, answer))
 
     def edit(self, ask: Ask, request: Any) -> None:
         """Change the request of a sampling before it is used; None is as it came (R3-02). The server hears nothing.
@@ -311,7 +315,7 @@ class Asks:
             if not isinstance(request, dict):
                 raise Refused("A request is an object.", {"/request": ["An object, with messages and maxTokens."]})
             try:
-                asks.well_formed(request)
+                sampling.well_formed(request)
             except RpcError as fault:
                 raise Refused("This is no sampling request any more.", {"/request": [fault.message]}) from None
         ask.edit(request)

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from app.core import asks
-from app.core.asks import Answer, Ask, RpcError
+from app.core.asks import Answer, Ask
 from app.core.calls import Call, Round, StatePlan
-from app.core.errors import Gone, Refused
+from app.core.errors import METHOD_NOT_FOUND, Gone, Refused, RpcError
+from app.core.inbox import InboxFull
 from app.core.json import text as jsontext
 from app.core.rules import stateless
 from app.core.wire import Finding, RpcId
@@ -204,8 +205,8 @@ class Rounds:
         try:
             for ask in opened.asked.values():
                 self._session.asks.put(ask)
-        except RpcError as full:
-            raise Unanswerable(f"{full.message}.") from None
+        except InboxFull as full:
+            raise Unanswerable(f"{full}.") from None
         if opened.asked:
             await opened.settled.wait()
         if opened.refused is not None:
@@ -223,7 +224,7 @@ class Rounds:
         try:
             findings = asks.admit(method, given, connection.options, connection.offered, stateless=True)
         except RpcError as no:
-            why = no.message if no.code != asks.METHOD_NOT_FOUND else f"this client did not declare {method}"
+            why = no.message if no.code != METHOD_NOT_FOUND else f"this client did not declare {method}"
             raise Unanswerable(f"{named} cannot be put to anybody: {why}.") from None
         if "elicitationId" in given:
             findings = [*findings, stateless.elicitation_id()]

@@ -11,9 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from app.core import asks
-from app.core.asks import Answer, Ask, RpcError
+from app.core.asks import Answer, Ask
 from app.core.calls import Call, Leg
-from app.core.errors import Gone
+from app.core.errors import METHOD_NOT_FOUND, Gone, RpcError
+from app.core.inbox import InboxFull
 from app.core.json.text import dump
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
@@ -63,11 +64,11 @@ class TaskInputs:
                 continue
             try:
                 self._ask_one(task, key, request, seq)
-            except RpcError as no:
+            except (RpcError, InboxFull) as no:
                 task.inputs[key] = ""
-                if no.code == asks.INTERNAL_ERROR:  # there is no room at the moment: the next poll asks again
+                if isinstance(no, InboxFull):  # there is no room at the moment: the next poll asks again
                     del task.inputs[key]
-                text = f"The request `{key[:60]}` of the task cannot be put to anybody: {no.message}."
+                text = f"The request `{key[:60]}` of the task cannot be put to anybody: {no}."
                 self._polling.remark(task, Finding("R7-20", "must", text, "Nothing was invented, nothing sent."), seq)
 
     def _ask_one(self, task: ClientTask, key: str, request: Any, seq: int) -> None:
@@ -81,7 +82,7 @@ class TaskInputs:
         findings: list[Finding] = []
         if method == "roots/list":
             if "roots" not in connection.offered:
-                raise RpcError(asks.METHOD_NOT_FOUND, "this client did not declare roots")
+                raise RpcError(METHOD_NOT_FOUND, "this client did not declare roots")
         else:
             findings = asks.admit(method, params, session.options, connection.offered, stateless=True)
         for finding in findings:
