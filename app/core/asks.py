@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from app.core import elicitation, sampling
-from app.core.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, Gone, Refused, RpcError
+from app.core.errors import METHOD_NOT_FOUND, Gone, Refused, RpcError
 from app.core.options import Options
+from app.core.rules.stateless import elicitation_id
 from app.core.wire import Finding
 
 AskKind = Literal["form", "url", "sampling", "roots"]
@@ -51,14 +52,31 @@ class Answer:
     """The request that was used, when a person had edited it before (R3-02)."""
 
 
-Deliver = Callable[[Answer], Awaitable[None]]
-"""The reply channel: returns once the answer has left; raises Gone when it can no longer be delivered."""
+@dataclass(slots=True, frozen=True)
+class Draft:
+    """What somebody would answer, for people to send, to change or to leave."""
+
+    by: AnsweredBy
+    text: str = ""
+    content: Any = None
+    """The result that would be sent, once there is one."""
+    state: Literal["streaming", "ready", "failed"] = "ready"
+    problem: str = ""
+    """Why it failed."""
+    started_at: float = 0.0
+    updated_at: float = 0.0
+
+
+Delivery = Literal["sent", "held"]
+"""What became of an answer: it has left, or it waits for the others of its round."""
+Deliver = Callable[[Answer], Awaitable[Delivery]]
+"""The reply channel. Returns once the answer has left or is held; raises Gone when it can no longer be delivered."""
 
 
 @dataclass(slots=True)
 class Ask:
-    """One question. Moves: open → sending → answered; sending → open when sending failed; anything that is not
-    settled → withdrawn, expired or lost."""
+    """One question. Moves: open → sending → answered; sending → held → answered in a round; sending → open when sending
+    failed, held → open to answer otherwise; anything that is not settled → withdrawn, expired or lost."""
 
     id: str
     kind: AskKind
@@ -88,6 +106,11 @@ class Ask:
     """Answered without ever having been open, like roots from the list."""
     taken_back: bool = False
     """It was not the server that withdrew it: the call that it belongs to went no further."""
+    in_flight: bool = False
+    """It ended while an answer was being sent, which may have left."""
+    claimed: bool = False
+    """A person has it in hand: nobody else answers it for them."""
+    draft: Draft | None = None
     completed_elsewhere: bool = False
     """A link whose page reported that the person is done (R4-46)."""
     findings: list[Finding] = field(default_factory=list)
@@ -116,13 +139,6 @@ class Ask:
         self.state = "held"
         return True
 
-    def release(self, at: float) -> bool:
-        """held → answered: it has left with the others of its round."""
-        if self.state != "held":
-            return False
-        self.state, self.settled_at = "answered", at
-        return True
-
     def edit(self, request: dict[str, Any] | None) -> None:
         """Change what the answer is drafted from; None is as it came. Gone once it is being answered."""
         if self.state != "open":
@@ -130,8 +146,8 @@ class Ask:
         self.edited = None if request == self.params else request
 
     def sent(self, at: float) -> bool:
-        """sending → answered."""
-        if self.state != "sending":
+        """sending or held → answered."""
+        if self.state not in ("sending", "held"):
             return False
         self.state, self.settled_at = "answered", at
         return True
@@ -147,6 +163,7 @@ class Ask:
         """Anything that is not settled → withdrawn, expired or lost. What was typed stays with whoever typed it."""
         if self.settled:
             return False
+        self.in_flight = self.state == "sending" and not self.taken_back
         self.state, self.reason, self.settled_at, self.answer = state, reason, at, None
         return True
 
@@ -159,15 +176,20 @@ class Ask:
             case "held":
                 return "This is answered, and waits for the other answers of its round."
             case "withdrawn" if self.taken_back:
-                return f"{self.reason} Nothing was sent."
+                return f"{self.reason} {self.fate}"
             case "withdrawn":
-                return f"The server took this back{': ' + self.reason if self.reason else ''}. Nothing was sent."
+                return f"The server took this back{': ' + self.reason if self.reason else ''}. {self.fate}"
             case "expired":
-                return "The time was up, and the server was told. Nothing was sent."
+                return f"The time was up, and the server was told. {self.fate}"
             case "lost":
-                return "The connection ended before this was answered. Nothing was sent."
+                return f"The connection ended before this was answered. {self.fate}"
             case _:
                 return "This is open."
+
+    @property
+    def fate(self) -> str:
+        """What became of an answer to an ask that was withdrawn, expired or lost."""
+        return "An answer was on its way, and may have left." if self.in_flight else "Nothing was sent."
 
     @property
     def schema(self) -> Any:
@@ -204,6 +226,22 @@ def admit(
     if method == "sampling/createMessage":
         return sampling.admit(params, options)
     return elicitation.admit(params, capabilities, stateless=stateless)
+
+
+def admit_embedded(
+    request: Any, options: Options, capabilities: dict[str, Any]
+) -> tuple[str, dict[str, Any], list[Finding]]:
+    """Method, params and remarks of a request that came inside a result of 2026-07-28, by the same gates as a direct
+    one (R6-35). Raises RpcError for one that may not be put to a person."""
+    given = request if isinstance(request, dict) else {}
+    method, params = given.get("method"), given.get("params")
+    method, params = method if isinstance(method, str) else "", params if isinstance(params, dict) else {}
+    if (METHODS | {"roots/list": "roots"}).get(method) not in capabilities:
+        raise RpcError(METHOD_NOT_FOUND, f"this client did not declare {method or 'it'}")
+    if method == "roots/list":
+        return method, params, []
+    findings = admit(method, params, options, capabilities, stateless=True)
+    return method, params, [*findings, elicitation_id()] if "elicitationId" in params else findings
 
 
 # ----------------------------------------------------------------------------------------- what may be answered
@@ -256,14 +294,6 @@ def denial(by: AnsweredBy) -> Answer:
 def failure(code: int, message: str, by: AnsweredBy) -> Answer:
     """A tester fails the ask with an error of their choice."""
     return Answer("fail", None, RpcError(code, message), by)
-
-
-def unattended(ask: Ask) -> Answer:
-    """Nobody came in time: an elicitation is dismissed, a sampling fails; nothing is said in a person's name."""
-    by = AnsweredBy("limit", "nobody answered in time")
-    if ask.kind in ("form", "url"):
-        return elicited(ask, "cancel", None, by)
-    return failure(INTERNAL_ERROR, "No user was available to answer", by)
 
 
 def with_related_task(result: dict[str, Any], task_id: str | None) -> dict[str, Any]:

@@ -103,12 +103,8 @@ class Host(LinkHost, Recorder, Protocol):
         """A notification arrived; called in the order of the wire."""
         ...
 
-    async def roots_asked(self, request: Incoming) -> dict[str, Any] | None:
-        """The server asks for our roots; None when a person was asked and has answered."""
-        ...
-
     async def asked(self, request: Incoming) -> None:
-        """The server asks a person; returns when they have answered. Cancelled when the server takes it back."""
+        """The server asks something; returns when it is answered. Cancelled when the server takes it back."""
         ...
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
@@ -723,7 +719,8 @@ class Connection:
         if method == "ping":
             return {}
         if method == "roots/list" and self.options.roots:
-            return await self._host.roots_asked(request)
+            await self._host.asked(request)
+            return None
         try:
             if self.tasks is not None and method in TASK_METHODS:
                 return await self._task_operation(method, params, seq)
