@@ -22,8 +22,7 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from app.core.asks import RpcError
-from app.core.errors import Gone, Trouble, own_fault
+from app.core.errors import Gone, RpcError, Trouble, own_fault
 from app.core.json.heads import HeadReader, heads
 from app.core.json.text import THREAD_ABOVE, Parsed, dump, heavy, members, parse_async, read_async
 from app.core.lane import apart

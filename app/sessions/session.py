@@ -96,7 +96,7 @@ class Session:
         """Which resources are watched, and which have changed."""
         self.pings = Pings(self)
         self.server_log = ServerLog()
-        self.asks = Asks(self, Inbox(limits.open_asks, limits.settled_asks, self.events, self._wall))
+        self.asks = Asks(self, Inbox(limits, self.events, self._wall))
         """What the server asks of the people here."""
         self.closed = False
         self._connection: Connection | None = None
@@ -425,12 +425,8 @@ class Session:
             self.lists.notified(method, message.seq)
 
     async def asked(self, request: Incoming) -> None:
-        """The server asks a person; returns when they have answered."""
+        """The server asks something; returns when it is answered."""
         await self.asks.asked(request)
-
-    async def roots_asked(self, request: Incoming) -> dict[str, Any] | None:
-        """The server asks for our roots."""
-        return await self.asks.roots_asked(request)
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
         """The server asks a person by a task, and polls."""

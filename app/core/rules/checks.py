@@ -531,6 +531,15 @@ def is_base64(text: str) -> bool:
     return len(raw) - len(core) <= 2 and not core.translate(None, _BASE64)
 
 
+def null_members(params: dict[str, Any], rule: str, *names: str) -> list[Finding]:
+    """Members that sloppy serialisers write as null, where absent is meant (as with `task`, R1-82)."""
+    return [
+        Finding(rule, "should", f"`{name}` is null; it is given, or absent.", "Taken as absent.")
+        for name in names
+        if name in params and params[name] is None
+    ]
+
+
 def null_task() -> Finding:
     """`task: null`, as sloppy serialisers write it."""
     return Finding("R1-82", "should", "`task` is null; it is an object, or absent.", "Taken as a plain request.")

@@ -20,7 +20,8 @@ from typing import Any, Literal
 
 import anyio
 
-from app.core.asks import INTERNAL_ERROR, INVALID_PARAMS, Answer, RpcError, with_related_task
+from app.core.asks import Answer, with_related_task
+from app.core.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from app.core.times import LAST_MOMENT, wire_time
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from app.core.asks import INVALID_PARAMS
 from app.core.calls import Call, CallError, Leg
-from app.core.errors import Gone, Refused
+from app.core.errors import INVALID_PARAMS, Gone, Refused
 from app.core.rules import stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
