@@ -198,7 +198,7 @@ async def test_a_file_that_is_damaged_in_the_middle(tmp_path: Path):
 
 @pytest.mark.requirement("F25")
 async def test_a_full_disk_costs_only_the_saving(tmp_path: Path):
-    store = await opened(tmp_path, max_pages=4)
+    store = await opened(tmp_path, max_pages=8)
     assert store.trouble == ""
     for number in range(60):
         await store.save("me", HttpTarget(transport="http", url=f"http://host/{number}/{'x' * 900}"), Options(), "It")
@@ -219,7 +219,7 @@ async def test_a_directory_that_is_read_only(tmp_path: Path, code: int, monkeypa
         raise OSError(code, os.strerror(code))
 
     with monkeypatch.context() as patch:
-        patch.setattr("app.store.os.open", refuse)
+        patch.setattr("app.store.database.os.open", refuse)
         store = await opened(tmp_path)
         await store.save("me", SERVER, Options(), "Desk")
         assert "cannot be" in store.trouble
