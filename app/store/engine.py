@@ -80,6 +80,7 @@ def bring_up(path: Path, scrub: sqlite.Scrub, max_pages: int | None = None) -> N
     wait: dict[str, Any] = {"timeout": sqlite.MIGRATION_WAIT_SECONDS}
     engine = create_engine(address, poolclass=NullPool, connect_args=wait)
     _set_up(engine, max_pages)
+    kept: Path | None = None
     with plain_faults(), engine.begin() as connection:
         old = sqlite.version(connection.exec_driver_sql)
         if old > sqlite.VERSION:
@@ -92,8 +93,9 @@ def bring_up(path: Path, scrub: sqlite.Scrub, max_pages: int | None = None) -> N
         else:
             kept = sqlite.back_up(path, old, scrub)
             migrate(connection)
-            logger.info("%s has the form of this version now; as it was, it is kept as %s", path, kept.name)
         connection.exec_driver_sql(sqlite.MARK_VERSION)
+    if kept is not None:
+        logger.info("%s has the form of this version now; as it was, it is kept as %s", path, kept.name)
 
 
 def create(connection: Connection) -> None:

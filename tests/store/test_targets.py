@@ -264,12 +264,6 @@ async def test_a_row_that_makes_no_sense_is_passed_over(tmp_path: Path):
     await store.close()
 
 
-def test_the_database_is_not_imported_at_the_start():
-    code = "import app.store, app.sessions, app.web.app, sys; print('sqlite3' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert found.stdout.strip() == "False"
-
-
 # --- two Parleys, and what a file may say ---------------------------------------------------------------------------
 
 
