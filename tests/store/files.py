@@ -1,6 +1,7 @@
 """Files of the first version, as it left them, and programs that open them in a process of their own."""
 
 import contextlib
+import os
 import sqlite3
 import subprocess
 import sys
@@ -56,11 +57,12 @@ def _indexes(path: Path, table: str) -> list[tuple[Any, ...]]:
 
 
 @contextlib.contextmanager
-def program(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Python code in a process of its own, which is gone at the end."""
+def program(code: str, *arguments: str, measured: bool = True) -> Iterator[subprocess.Popen[str]]:
+    """Python code in a process of its own, which is gone at the end. To measure it imports things into it."""
+    env = {name: value for name, value in os.environ.items() if measured or not name.startswith("COVERAGE_")}
     command = [sys.executable, "-c", code, *arguments]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             yield process
         finally:
