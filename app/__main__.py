@@ -23,7 +23,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-    from app.core.model import DemoTarget, HttpTarget, StdioTarget
+    from app.core.targets import DemoTarget, HttpTarget, StdioTarget
     from app.settings import Settings
 
 _USAGE, _FAILED = 2, 1
@@ -140,7 +140,7 @@ def _target(word: str | None, command: list[str] | None) -> StdioTarget | DemoTa
     """The server to begin with. Typing a command is consent to start it (R5-71)."""
     from pydantic import ValidationError
 
-    from app.core.model import DemoTarget, HttpTarget, StdioTarget
+    from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 
     try:
         if command is not None:
@@ -245,7 +245,7 @@ def _check_roots(roots: Sequence[str]) -> None:
     """A root that no session could use would fail each of them."""
     from pydantic import ValidationError
 
-    from app.core.model import Root
+    from app.core.options import Root
 
     for uri in roots:
         try:
@@ -371,7 +371,7 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
         way_in, trouble = f"{address}/login?code={app.state.door.code}", None
         if target is not None:
             await app.state.loaded.wait()
-            from app.core.model import ParleyError
+            from app.core.errors import ParleyError
             from app.web.actions import begin
 
             try:

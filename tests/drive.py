@@ -13,7 +13,10 @@ from typing import Any
 import anyio
 import psutil
 
-from app.core.model import Call, Direction, Finding, Message, Options, StdioTarget
+from app.core.calls import Call
+from app.core.options import Options
+from app.core.targets import StdioTarget
+from app.core.wire import Direction, Finding, Message
 from app.sessions import Identity, Session
 
 ROOT = Path(__file__).parents[1]

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from app.core.model import Exchange, HttpTarget, StdioTarget
+from app.core.targets import HttpTarget, StdioTarget
+from app.core.wire import Exchange
 from app.sessions import Session
 from tests import peers
 from tests.drive import SERVERS

@@ -11,7 +11,8 @@ from typing import Any
 import anyio
 
 from app.core.asks import Ask
-from app.core.model import Call, HttpTarget, StdioTarget
+from app.core.calls import Call
+from app.core.targets import HttpTarget, StdioTarget
 from app.sessions import Session
 from tests import drive_http
 from tests.drive import HANG, ME, SERVERS, connected, settled, until

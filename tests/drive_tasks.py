@@ -11,8 +11,9 @@ from typing import Any
 
 import anyio
 
-from app.core.model import AnyTarget, Call, StdioTarget
-from app.core.tasks import ClientTask
+from app.core.calls import Call
+from app.core.targets import AnyTarget, StdioTarget
+from app.core.tasks.running import ClientTask
 from app.sessions import Session
 from tests.drive import ME, SERVERS, settled, until
 from tests.drive_http import started

@@ -5,7 +5,7 @@ All of it is below the size limit of a message, and was found to hold up everybo
 
 from typing import Any
 
-from app.core.jsontext import MAX_SEPARATORS
+from app.core.json.text import MAX_SEPARATORS
 
 MIB = 1024 * 1024
 REPLY = '{"jsonrpc":"2.0","id":$ID,"result":'

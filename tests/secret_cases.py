@@ -7,7 +7,7 @@ Each case names a place of a target and has a value `{}` in it. `tests/unit/test
 from dataclasses import dataclass
 from typing import Literal
 
-from app.core.model import HttpTarget, StdioTarget
+from app.core.targets import HttpTarget, StdioTarget
 
 Place = Literal["args", "env", "url", "header"]
 

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app import secrecy
-from app.core import checks, forms
-from app.core.forms.tree import escape
-from app.core.jsontext import whole
+from app.core import forms
+from app.core.errors import Gone
+from app.core.json.pointer import escape
+from app.core.json.text import whole
 from app.core.links import url_findings
-from app.core.model import Finding, Gone, Options
+from app.core.options import Options
+from app.core.rules import checks
+from app.core.wire import NO_FINDINGS, Finding, Findings
 
 AskKind = Literal["form", "url", "sampling", "roots"]
 Origin = Literal["request", "receiver-task", "input-required", "task-input"]
@@ -36,7 +39,7 @@ INTERNAL_ERROR = -32603
 USER_REJECTED = -1
 
 
-class RpcRefusal(Exception):
+class RpcError(Exception):
     """A JSON-RPC error to answer with."""
 
     def __init__(self, code: int, message: str, data: Any = None, *, rule: str = "") -> None:
@@ -65,7 +68,7 @@ class Answer:
 
     action: str
     result: dict[str, Any] | None
-    error: RpcRefusal | None
+    error: RpcError | None
     by: AnsweredBy
     forced: bool = False
     """It does not fit what was asked for, and was sent on purpose."""
@@ -112,9 +115,17 @@ class Ask:
     """It was not the server that withdrew it: the call that it belongs to went no further."""
     completed_elsewhere: bool = False
     """A link whose page reported that the person is done (R4-46)."""
-    findings: list[Finding] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about it."""
+    about: str = ""
+    """Which question of its message it is, where one brings several: its key."""
     edited: dict[str, Any] | None = None
     """A sampling request as a person changed it before it is used; `params` stay as the server sent them (R3-02)."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about it, beside the message that brought it."""
+        return [] if self.message_seq is None else self.log.findings_of([self.message_seq], about=self.about)
 
     @property
     def request(self) -> dict[str, Any]:
@@ -218,11 +229,11 @@ def kind_of_ask(method: str, params: dict[str, Any]) -> AskKind:
 def admit(
     method: str, params: dict[str, Any], options: Options, capabilities: dict[str, Any], *, stateless: bool = False
 ) -> list[Finding]:
-    """What to remark about a request that may be put to a person; raises RpcRefusal for one that may not (R1-15).
+    """What to remark about a request that may be put to a person; raises RpcError for one that may not (R1-15).
 
     `stateless` is 2026-07-28, where a link has no id (R4-49)."""
     if METHODS.get(method) not in capabilities:
-        raise RpcRefusal(METHOD_NOT_FOUND, "Method not found", {"method": method})
+        raise RpcError(METHOD_NOT_FOUND, "Method not found", {"method": method})
     if method == "sampling/createMessage":
         return _admit_sampling(params, options)
     return _admit_elicitation(params, capabilities, stateless=stateless)
@@ -233,15 +244,15 @@ def _admit_elicitation(params: dict[str, Any], capabilities: dict[str, Any], *, 
     offered = capabilities.get("elicitation") or {}
     modes = set(offered) & {"form", "url"} or {"form"}
     if mode not in ("form", "url"):
-        raise RpcRefusal(INVALID_PARAMS, f"There is no elicitation mode {mode!r}", rule="R4-02")
+        raise RpcError(INVALID_PARAMS, f"There is no elicitation mode {mode!r}", rule="R4-02")
     if mode not in modes:
-        raise RpcRefusal(INVALID_PARAMS, f"This client did not declare elicitation mode {mode!r}", rule="R4-03")
+        raise RpcError(INVALID_PARAMS, f"This client did not declare elicitation mode {mode!r}", rule="R4-03")
     if not isinstance(params.get("message"), str):
-        raise RpcRefusal(INVALID_PARAMS, "elicitation/create needs a string `message`", rule="R4-04")
+        raise RpcError(INVALID_PARAMS, "elicitation/create needs a string `message`", rule="R4-04")
     if mode == "url":
         return _admit_url(params, stateless=stateless)
     if not isinstance(params.get("requestedSchema"), dict):
-        raise RpcRefusal(
+        raise RpcError(
             INVALID_PARAMS, "elicitation/create in form mode needs an object `requestedSchema`", rule="R4-04"
         )
     return _nulls(params, "R4-02", "mode") + schema_findings(params["requestedSchema"]) + secret_findings(params)
@@ -258,9 +269,9 @@ def _nulls(params: dict[str, Any], rule: str, *names: str) -> list[Finding]:
 
 def _admit_url(params: dict[str, Any], *, stateless: bool) -> list[Finding]:
     if not isinstance(params.get("url"), str):
-        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `url`", rule="R4-40")
+        raise RpcError(INVALID_PARAMS, "elicitation/create in url mode needs a string `url`", rule="R4-40")
     if not stateless and not isinstance(params.get("elicitationId"), str):
-        raise RpcRefusal(INVALID_PARAMS, "elicitation/create in url mode needs a string `elicitationId`", rule="R4-46")
+        raise RpcError(INVALID_PARAMS, "elicitation/create in url mode needs a string `elicitationId`", rule="R4-46")
     return url_findings(params["url"])
 
 
@@ -359,7 +370,7 @@ def _primitive(schema: Any) -> bool:
 def _admit_sampling(params: dict[str, Any], options: Options) -> list[Finding]:
     given = [name for name in ("tools", "toolChoice") if params.get(name) is not None]
     if given and not options.sampling_tools:
-        raise RpcRefusal(INVALID_PARAMS, "This client did not declare sampling.tools", rule="R3-04")
+        raise RpcError(INVALID_PARAMS, "This client did not declare sampling.tools", rule="R3-04")
     well_formed(params)
     findings = _nulls(params, "R3-04", "tools", "toolChoice")
     for at, message in enumerate(params["messages"][:_MESSAGES_CHECKED]):
@@ -381,17 +392,17 @@ def _admit_sampling(params: dict[str, Any], options: Options) -> list[Finding]:
 
 
 def well_formed(params: dict[str, Any]) -> None:
-    """RpcRefusal for a sampling request that is none, whoever wrote it: the server, or the person who edited it."""
+    """RpcError for a sampling request that is none, whoever wrote it: the server, or the person who edited it."""
     messages = params.get("messages")
     if not isinstance(messages, list):
-        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs a list `messages`", rule="R3-05")
+        raise RpcError(INVALID_PARAMS, "sampling/createMessage needs a list `messages`", rule="R3-05")
     if whole(params.get("maxTokens")) is None:
-        raise RpcRefusal(INVALID_PARAMS, "sampling/createMessage needs an integer `maxTokens`", rule="R3-12")
+        raise RpcError(INVALID_PARAMS, "sampling/createMessage needs an integer `maxTokens`", rule="R3-12")
     for at, message in enumerate(messages):
         if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
-            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] needs the role user or assistant", rule="R3-05")
+            raise RpcError(INVALID_PARAMS, f"messages[{at}] needs the role user or assistant", rule="R3-05")
         if not all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks(message)):
-            raise RpcRefusal(INVALID_PARAMS, f"messages[{at}] has content without a type", rule="R3-05")
+            raise RpcError(INVALID_PARAMS, f"messages[{at}] has content without a type", rule="R3-05")
     _balanced(messages)
 
 
@@ -408,20 +419,20 @@ def _balanced(messages: list[dict[str, Any]]) -> None:
         kinds = [block["type"] for block in blocks(message)]
         results = {str(block.get("toolUseId")) for block in blocks(message) if block["type"] == "tool_result"}
         if results and (message["role"] != "user" or any(kind != "tool_result" for kind in kinds)):
-            raise RpcRefusal(
+            raise RpcError(
                 INVALID_PARAMS, f"messages[{at}]: tool results stand alone in a message of the user", rule="R3-06"
             )
         if waiting - results:
-            raise RpcRefusal(
+            raise RpcError(
                 INVALID_PARAMS, f"messages[{at}]: tool result missing for {sorted(waiting - results)[0]}", rule="R3-07"
             )
         if results - waiting:
-            raise RpcRefusal(
+            raise RpcError(
                 INVALID_PARAMS, f"messages[{at}]: there is no tool use for one of the tool results", rule="R3-07"
             )
         waiting = {str(block.get("id")) for block in blocks(message) if block["type"] == "tool_use"}
     if waiting:
-        raise RpcRefusal(INVALID_PARAMS, f"tool result missing for {sorted(waiting)[0]}", rule="R3-07")
+        raise RpcError(INVALID_PARAMS, f"tool result missing for {sorted(waiting)[0]}", rule="R3-07")
 
 
 # ----------------------------------------------------------------------------------------- what may be answered
@@ -510,12 +521,12 @@ def roots_result(roots: list[dict[str, str]], by: AnsweredBy) -> Answer:
 
 def denial(by: AnsweredBy) -> Answer:
     """A person rejected a sampling request: an error with the code -1 (R3-20)."""
-    return Answer("decline", None, RpcRefusal(USER_REJECTED, "User rejected sampling request"), by)
+    return Answer("decline", None, RpcError(USER_REJECTED, "User rejected sampling request"), by)
 
 
 def failure(code: int, message: str, by: AnsweredBy) -> Answer:
     """A tester fails the ask with an error of their choice."""
-    return Answer("fail", None, RpcRefusal(code, message), by)
+    return Answer("fail", None, RpcError(code, message), by)
 
 
 def unattended(ask: Ask) -> Answer:
@@ -523,7 +534,7 @@ def unattended(ask: Ask) -> Answer:
     by = AnsweredBy("limit", "nobody answered in time")
     if ask.kind in ("form", "url"):
         return Answer("cancel", {"action": "cancel"}, None, by)
-    return Answer("fail", None, RpcRefusal(INTERNAL_ERROR, "No user was available to answer"), by)
+    return Answer("fail", None, RpcError(INTERNAL_ERROR, "No user was available to answer"), by)
 
 
 def with_related_task(result: dict[str, Any], task_id: str | None) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Literal
 
-from app.core.asks import INTERNAL_ERROR, Answer, Ask, RpcRefusal
+from app.core.asks import INTERNAL_ERROR, Answer, Ask, RpcError
+from app.core.errors import Gone
 from app.core.events import EventLog
-from app.core.model import Gone
 
 Ending = Literal["withdrawn", "expired", "lost"]
 _OPEN_BYTES = 64 * 1024 * 1024
@@ -47,14 +47,14 @@ class Inbox:
         return f"a{next(self._ids)}"
 
     def add(self, ask: Ask) -> None:
-        """Put an ask before people; RpcRefusal when too many are open already."""
+        """Put an ask before people; RpcError when too many are open already."""
         waiting = self.open
         if len(waiting) >= self._limit:
             self.refused += 1
-            raise RpcRefusal(INTERNAL_ERROR, f"{self._limit} questions are open already, which is the limit")
+            raise RpcError(INTERNAL_ERROR, f"{self._limit} questions are open already, which is the limit")
         if sum({each.message_seq: each.size for each in [*waiting, ask]}.values()) > _OPEN_BYTES:
             self.refused += 1
-            raise RpcRefusal(INTERNAL_ERROR, f"The open questions are {_OPEN_BYTES // 1048576} MiB already")
+            raise RpcError(INTERNAL_ERROR, f"The open questions are {_OPEN_BYTES // 1048576} MiB already")
         self.asks[ask.id] = ask
         self._changed("ask.added", ask)
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from app.core.model import CallError, Finding, RequiredLink
+from app.core.calls import CallError, RequiredLink
+from app.core.wire import Finding
 
 URL_ELICITATION_REQUIRED = -32042
 _MOST = 20

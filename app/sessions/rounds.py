@@ -15,15 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from app.core import asks, jsontext, modern
-from app.core.asks import Answer, Ask, RpcRefusal
-from app.core.model import Call, Finding, Gone, Refused, Round, RpcId, StatePlan
+from app.core import asks
+from app.core.asks import Answer, Ask, RpcError
+from app.core.calls import Call, Round, StatePlan
+from app.core.errors import Gone, Refused
+from app.core.json import text as jsontext
+from app.core.rules import stateless
+from app.core.wire import Finding, RpcId
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
     from app.protocol.connection import Connection
-    from app.protocol.patience import Patience
     from app.protocol.rpc import Outgoing, Reply
+    from app.protocol.timeout import Patience
     from app.sessions.session import Session
 
 _PAUSE_SECONDS = 0.1
@@ -37,7 +41,7 @@ class Outcome:
     """How a call ended on the wire: its last reply, and what kind of result that is."""
 
     reply: Reply
-    kind: modern.ResultKind
+    kind: stateless.ResultKind
     invalid: str = ""
     """Why it is no valid response, when it is none."""
 
@@ -82,7 +86,7 @@ class Rounds:
                 outcome = await self._leg(call, connection, params, patience, wanted, turn, opened)
                 if outcome.kind != "input_required":
                     return outcome
-                needed = modern.input_required(outcome.reply.value["result"])
+                needed = stateless.input_required(outcome.reply.value["result"])
                 turn, opened = self._begin(call, needed, outcome.reply.seq), _Open()
                 await self._within_limit(call, turn)
                 await self._ask(call, turn, opened, needed, connection)
@@ -100,7 +104,7 @@ class Rounds:
         except Abandoned as no:
             if turn is not None:
                 turn.outcome = "abandoned"
-            self._session.calling.abandon(call, str(no))
+            self._session.calls.abandon(call, str(no))
             return None
         finally:
             self._take_back(opened)
@@ -130,25 +134,25 @@ class Rounds:
                 opened.left.set()
             call.legs[-1].reply_seq = reply.seq
             error = reply.value["error"] if reply.is_error else None
-            return reply, error, modern.error_code(error)
+            return reply, error, stateless.error_code(error)
 
         reply, error, code = await send()
-        if code == modern.HEADER_MISMATCH and connection.over_http and call.method == "tools/call":
-            self._remark(reply.seq, modern.header_mismatch(True), call)
-            await self._session.listings.refresh("tools")
+        if code == stateless.HEADER_MISMATCH and connection.over_http and call.method == "tools/call":
+            self._remark(reply.seq, stateless.header_mismatch(True))
+            await self._session.lists.refresh("tools")
             reply, error, code = await send()
         if error is not None:
-            finding = modern.error_finding(code, error)
+            finding = stateless.error_finding(code, error)
             if finding is not None:
                 self._remark(reply.seq, finding)
             return Outcome(reply, "complete")
         result = reply.value.get("result")
-        missing = modern.missing_result_type(connection.version, result)
+        missing = stateless.missing_result_type(connection.version, result)
         if missing is not None:
             self._remark(reply.seq, missing)
         offered = connection.offered.get("extensions")
-        kind, finding = modern.result_kind(
-            call.method, result, tasks_offered=isinstance(offered, dict) and modern.TASKS in offered
+        kind, finding = stateless.result_kind(
+            call.method, result, tasks_offered=isinstance(offered, dict) and stateless.TASKS in offered
         )
         if finding is not None:
             self._remark(reply.seq, finding)
@@ -157,12 +161,11 @@ class Rounds:
             return Outcome(reply, "invalid", f"It asks for input, and is too much to read. {reply.unread}")
         return Outcome(reply, kind, "" if finding is None else finding.text)
 
-    def _begin(self, call: Call, needed: modern.InputRequired, seq: int) -> Round:
+    def _begin(self, call: Call, needed: stateless.InputRequired, seq: int) -> Round:
         methods = {key: _method(each) for key, each in needed.requests.items()}
         turn = Round(len(call.rounds) + 1, seq, methods, needed.has_state, needed.state)
-        call.findings += self._session.messages.findings(seq)
         for finding in needed.findings:
-            self._remark(seq, finding, call)
+            self._remark(seq, finding)
         call.rounds.append(turn)
         self._session.changed("call.changed", call.id)
         return turn
@@ -181,15 +184,15 @@ class Rounds:
     # ---- asking
 
     async def _ask(
-        self, call: Call, turn: Round, opened: _Open, needed: modern.InputRequired, connection: Connection
+        self, call: Call, turn: Round, opened: _Open, needed: stateless.InputRequired, connection: Connection
     ) -> None:
         """Put every request of a round before people, and wait until each has its answer."""
         admitted = {key: self._admit(key, each, connection) for key, each in needed.requests.items()}
         for key, (method, params, findings) in admitted.items():
             for finding in findings:
-                self._remark(turn.reply_seq, finding, call)
-            asking, seq = self._session.asking, turn.reply_seq
-            ask = asking.new("input-required", method, params, seq, call_id=call.id, findings=list(findings))
+                self._remark(turn.reply_seq, finding, key)
+            asking, seq = self._session.asks, turn.reply_seq
+            ask = asking.new("input-required", method, params, seq, call_id=call.id, about=key)
             turn.asks[key] = ask.id
             if method == "roots/list" and not self._session.options.ask_roots:
                 turn.answers[key] = asking.from_the_list(ask).result
@@ -199,8 +202,8 @@ class Rounds:
             opened.asked[key] = ask
         try:
             for ask in opened.asked.values():
-                self._session.asking.put(ask)
-        except RpcRefusal as full:
+                self._session.asks.put(ask)
+        except RpcError as full:
             raise Unanswerable(f"{full.message}.") from None
         if opened.asked:
             await opened.settled.wait()
@@ -218,11 +221,11 @@ class Rounds:
             return method, given, []
         try:
             findings = asks.admit(method, given, connection.options, connection.offered, stateless=True)
-        except RpcRefusal as no:
+        except RpcError as no:
             why = no.message if no.code != asks.METHOD_NOT_FOUND else f"this client did not declare {method}"
             raise Unanswerable(f"{named} cannot be put to anybody: {why}.") from None
         if "elicitationId" in given:
-            findings = [*findings, modern.elicitation_id()]
+            findings = [*findings, stateless.elicitation_id()]
         return method, given, findings
 
     async def _deliver(self, turn: Round, opened: _Open, key: str, ask: Ask, answer: Answer) -> None:
@@ -263,7 +266,7 @@ class Rounds:
         opened.settled.set()
         opened.left.set()
         for ask in opened.asked.values():
-            self._session.asking.take_back(ask, "The call went no further.")
+            self._session.asks.take_back(ask, "The call went no further.")
 
     # ---- sending again
 
@@ -343,12 +346,8 @@ class Rounds:
         again.retry_of = call.id
         return again
 
-    def _remark(self, seq: int, finding: Finding, call: Call | None = None) -> None:
-        """A remark beside a message. What stands beside the last reply of a call is taken over when it settles, so a
-        call is named only for the replies before."""
-        kept = self._session.messages.remark(seq, finding)
-        if call is not None:
-            call.findings.append(kept)
+    def _remark(self, seq: int, finding: Finding, key: str = "") -> None:
+        self._session.messages.remark(seq, finding, about=key)
 
 
 _OF_A_RETRY = frozenset({"inputResponses", "requestState"})
@@ -361,4 +360,4 @@ def _method(request: Any) -> str:
 
 def _refusal(ask: Ask, answer: Answer) -> str:
     who = "Nobody answered in time" if answer.by.kind == "limit" else f"The {ask.kind} was refused"
-    return f"{who}. In {modern.VERSION} there is no way to tell the server, so the call is not sent again."
+    return f"{who}. In {stateless.VERSION} there is no way to tell the server, so the call is not sent again."

@@ -8,54 +8,43 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from pydantic import ValidationError
 
-from app.core import modern
+from app.core.calls import Call
+from app.core.connection import ConnectionInfo, Side, Step
+from app.core.errors import Gone, Refused, Trouble, own_fault
 from app.core.events import EventKind, EventLog
 from app.core.inbox import Inbox
-from app.core.jsontext import Parsed
+from app.core.json.text import Parsed
+from app.core.lists import Listing
 from app.core.log import MessageLog, StderrLog
-from app.core.model import (
-    LIVE_OPTIONS,
-    AnyTarget,
-    Call,
-    ConnectionInfo,
-    Direction,
-    Exchange,
-    Finding,
-    Gone,
-    Listing,
-    Message,
-    Options,
-    Refused,
-    Root,
-    Side,
-    Step,
-    Trouble,
-    misfit,
-    own_fault,
-)
-from app.sessions.asking import Asking
-from app.sessions.calling import Calling
-from app.sessions.client_tasks import ClientTasks
-from app.sessions.comparing import Comparing
+from app.core.options import LIVE_OPTIONS, Options, Root, misfit
+from app.core.revisions import Wire
+from app.core.rules import stateless
+from app.core.targets import AnyTarget
+from app.core.wire import Direction, Exchange, Finding, Message
+from app.sessions.asks import Asks
+from app.sessions.calls import Calls
+from app.sessions.compare import Comparisons
 from app.sessions.identity import PARLEY, Identity
-from app.sessions.listening import Listening
-from app.sessions.listing import Listings
-from app.sessions.pinging import Pinging
+from app.sessions.lists import Lists
+from app.sessions.ping import Pings
+from app.sessions.resources import Resources
 from app.sessions.rounds import Rounds
 from app.sessions.server_log import ServerLog
-from app.sessions.watching import Watching
+from app.sessions.subscriptions import Subscriptions
+from app.sessions.tasks.running import ClientTasks
 from app.settings import Limits
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Agreed, Connection
-    from app.protocol.receiver_tasks import ReceiverTask, ReceiverTasks
+    from app.core.tasks.received import ReceiverTask, ReceiverTasks
+    from app.protocol.connection import Connection
+    from app.protocol.handshake import Agreed
     from app.protocol.rpc import Incoming
     from app.sessions.registry import SessionRegistry
 
@@ -83,30 +72,31 @@ class Session:
         self.created_at = self._wall()
         self.events = EventLog(limits.events)
         self.messages = MessageLog(limits, self.events, self._wall, self._mono)
+        self.messages.referred = self._referred
         self.stderr = StderrLog(limits, self.events, self._wall)
         self.target: AnyTarget | None = None
         self.options = Options()
         self.roots: list[Root] = [Root(uri=uri) for uri in registry.settings.roots]
         self.info = ConnectionInfo()
-        self.calling = Calling(self)
+        self.calls = Calls(self)
         """What the people here ask of the server."""
-        self.start_call, self.cancel_call = self.calling.start, self.calling.cancel
-        self.call_waits, self.result = self.calling.waits, self.calling.result
+        self.start_call, self.cancel_call = self.calls.start, self.calls.cancel
+        self.call_waits, self.result = self.calls.waits, self.calls.result
         self.client_tasks = ClientTasks(self)
         """Which of that runs on the server as a task."""
         self.rounds = Rounds(self)
         """What the server wants to know before it answers them (2026-07-28)."""
-        self.listings = Listings(self)
+        self.lists = Lists(self)
         """What the server says it has."""
-        self.listening = Listening(self)
+        self.subscriptions = Subscriptions(self)
         """What the server was asked to tell of (2026-07-28)."""
-        self.comparing = Comparing(self, registry)
+        self.comparisons = Comparisons(self, registry)
         """Which calls were run in the other era too."""
-        self.watching = Watching(self)
+        self.resources = Resources(self)
         """Which resources are watched, and which have changed."""
-        self.pinging = Pinging(self)
+        self.pings = Pings(self)
         self.server_log = ServerLog()
-        self.asking = Asking(self, Inbox(limits.open_asks, limits.settled_asks, self.events, self._wall))
+        self.asks = Asks(self, Inbox(limits.open_asks, limits.settled_asks, self.events, self._wall))
         """What the server asks of the people here."""
         self.closed = False
         self._connection: Connection | None = None
@@ -139,7 +129,7 @@ class Session:
     @property
     def inbox(self) -> Inbox:
         """The open asks, and the recent settled ones."""
-        return self.asking.inbox
+        return self.asks.inbox
 
     @property
     def open_asks(self) -> int:
@@ -152,24 +142,19 @@ class Session:
         return self._connection
 
     @property
-    def modern(self) -> bool:
-        """Whether the connection is of the era without a handshake, 2026-07-28."""
-        return self.info.era == "modern"
-
-    @property
-    def calls(self) -> dict[str, Call]:
-        """The calls that are kept, oldest first."""
-        return self.calling.calls
+    def wire(self) -> Wire:
+        """What the revision of the connection has."""
+        return self.info.wire
 
     @property
     def running(self) -> list[Call]:
         """The calls that are not settled."""
-        return self.calling.running
+        return self.calls.running
 
     @property
     def tools(self) -> Listing:
         """The tools of the server."""
-        return self.listings["tools"]
+        return self.lists["tools"]
 
     # ---- idle clock
 
@@ -213,8 +198,8 @@ class Session:
 
     def _begin(self, target: AnyTarget, options: Options, renewed: str | None) -> None:
         """Begin a connection once the one before is gone. `renewed` says why nobody had to ask for it."""
-        self.listings.reset()
-        self.watching.reset()
+        self.lists.reset()
+        self.resources.reset()
         self.info = ConnectionInfo(
             state="connecting",
             number=self.info.number + 1,
@@ -260,6 +245,7 @@ class Session:
                     self,
                     self._limits,
                     self._registry.egress,
+                    open_link=self._registry.open_link,
                     known_era=known,
                     renewed=info.renewed is not None,
                 )
@@ -300,14 +286,14 @@ class Session:
         self.info.ended_at, self.info.pid = self._wall(), None
         self.info.deadline_at = self.info.waits = None
         self._connection = None
-        self.asking.connection_ended(self.info.number, "" if trouble is None else trouble.message)
+        self.asks.connection_ended(self.info.number, "" if trouble is None else trouble.message)
         message = "The connection was closed." if trouble is None else f"The connection was lost: {trouble.message}"
-        self.calling.connection_ended(message)
+        self.calls.connection_ended(message)
         self.client_tasks.connection_ended()
-        self.listening.connection_ended(trouble is None)
-        self.listings.connection_ended()
-        self.watching.connection_ended()
-        self.pinging.connection_ended()
+        self.subscriptions.connection_ended(trouble is None)
+        self.lists.connection_ended()
+        self.resources.connection_ended()
+        self.pings.connection_ended()
         self.changed("connection.changed", "connection")
 
     # ---- what the connection tells us (its Host)
@@ -339,8 +325,25 @@ class Session:
         self.changed("connection.changed", "connection")
 
     def finding(self, seq: int, finding: Finding) -> None:
-        """Keep one remark beside a frame, and beside the call whose reply it is."""
+        """Keep one remark beside a frame."""
         self.messages.remark(seq, finding)
+
+    def _referred(self) -> Iterator[int | str]:
+        """Every message, and everything with a name of its own, whose findings somebody may look at here."""
+        for call in self.calls.values():
+            yield call.id
+            yield from call.seqs
+        for task in self.client_tasks.tasks.values():
+            yield task.id
+            yield from task.beside
+        for ask in self.inbox.asks.values():
+            if ask.message_seq is not None:
+                yield ask.message_seq
+        for one in self.subscriptions.of.values():
+            yield from one.beside
+        for listing in self.lists.known_of:
+            yield from listing.seqs if listing.restless is None else (*listing.seqs, listing.restless)
+        yield from self.client_tasks.listing.seqs
 
     def others_wait(self) -> bool:
         """Whether another session waits for an answer right now."""
@@ -387,59 +390,59 @@ class Session:
         info, now = self.info, self._wall()
         if info.state != "connecting":
             return
-        info.state, info.era, info.protocol_version = "ready", agreed.era, agreed.version
+        info.state, info.era, info.protocol_version = "ready", agreed.envelope.wire.era, agreed.version
         info.era_from = agreed.era_from
         self.stderr.probe_over()
         if self.target is not None and agreed.era_from in ("memory", "probe"):
-            self._registry.learned_era(self.owner, self.target, agreed.era)
+            self._registry.learned_era(self.owner, self.target, agreed.envelope.wire.era)
         info.server_info, info.server_capabilities = agreed.server_info, agreed.server_capabilities
         info.client_capabilities, info.instructions = agreed.client_capabilities, agreed.instructions
         info.ready_at, info.deadline_at, info.waits = now, None, None
         info.connect_ms = (self._mono() - self._began) * 1000
         self.step("Ready")
-        self.listings.connected()
+        self.lists.connected()
         self.client_tasks.connected()
-        self.listening.connected()
-        if self.options.log_level is not None and info.offers("logging") and info.era == "legacy":
+        self.subscriptions.connected()
+        if self.options.log_level is not None and info.offers("logging") and info.wire.sets_log_level:
             self.start_call("logging/setLevel", {"level": self.options.log_level}, quiet=True, by=PARLEY)
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> None:
         """A notification arrived: log lines go to the call that runs, list changes to the listing."""
-        if self.listening.notified(method, params, message):
+        if self.subscriptions.notified(method, params, message):
             return
         if method == "notifications/message":
-            if self.info.era == "modern" and not self.calling.wants_logs:
-                self.finding(message.seq, modern.unasked_log())
-            self.calling.logged(params, message.size)
+            if not self.wire.sets_log_level and not self.calls.wants_logs:
+                self.finding(message.seq, stateless.unasked_log())
+            self.calls.logged(params, message.size)
             self.server_log.write(params, message.seq, message.at)
         elif method == "notifications/resources/updated":
-            self.watching.notified(params)
+            self.resources.notified(params)
         elif self.client_tasks.wire is not None and method == self.client_tasks.wire.notification:
             self.client_tasks.notified(params, message)
         elif method == "notifications/elicitation/complete":
-            self.asking.completed_elsewhere(params.get("elicitationId"), message)
+            self.asks.completed_elsewhere(params.get("elicitationId"), message)
         else:
-            self.listings.notified(method, message.seq)
+            self.lists.notified(method, message.seq)
 
     async def asked(self, request: Incoming) -> None:
         """The server asks a person; returns when they have answered."""
-        await self.asking.asked(request)
+        await self.asks.asked(request)
 
     async def roots_asked(self, request: Incoming) -> dict[str, Any] | None:
         """The server asks for our roots."""
-        return await self.asking.roots_asked(request)
+        return await self.asks.roots_asked(request)
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
         """The server asks a person by a task, and polls."""
-        self.asking.task_asked(request, task)
+        self.asks.task_asked(request, task)
 
     def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
         """A store for the receiver tasks of this connection."""
-        return self.asking.store(notify)
+        return self.asks.store(notify)
 
     async def refresh_tools(self) -> None:
         """Ask the server for its tools again, and wait for the answer."""
-        await self.listings.refresh("tools")
+        await self.lists.refresh("tools")
 
     # ---- roots and options
 
@@ -449,7 +452,12 @@ class Session:
             raise Refused(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
         self.roots = list(roots)
         self.changed("roots.changed", "roots")
-        if self._connection is not None and self.info.state == "ready" and self.options.roots and not self.modern:
+        if (
+            self._connection is not None
+            and self.info.state == "ready"
+            and self.options.roots
+            and self.wire.roots_change
+        ):
             await self._connection.notify("notifications/roots/list_changed", None)
 
     async def change_options(self, changes: dict[str, Any]) -> None:
@@ -472,7 +480,12 @@ class Session:
             self._connection.options = self.options
         self.changed("options.changed", "options")
         level = changes.get("log_level")
-        if level is not None and self.info.state == "ready" and self.info.offers("logging") and not self.modern:
+        if (
+            level is not None
+            and self.info.state == "ready"
+            and self.info.offers("logging")
+            and self.wire.sets_log_level
+        ):
             self.start_call("logging/setLevel", {"level": level}, quiet=True, by=PARLEY)
 
     # ---- waiting

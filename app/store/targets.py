@@ -20,18 +20,11 @@ import anyio.lowlevel
 from pydantic import TypeAdapter, ValidationError
 
 from app import secrecy
-from app.core.model import (
-    LAST_MOMENT,
-    AnyTarget,
-    DemoTarget,
-    Era,
-    Gone,
-    Options,
-    Refused,
-    StdioTarget,
-    Target,
-    target_digest,
-)
+from app.core.errors import Gone, Refused
+from app.core.options import Options
+from app.core.revisions import Era
+from app.core.targets import AnyTarget, DemoTarget, StdioTarget, Target, target_digest
+from app.core.times import LAST_MOMENT
 from app.store.database import Database
 
 if TYPE_CHECKING:

@@ -14,7 +14,9 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import AnyTarget, DemoTarget, Gone, Options, StdioTarget, target_digest
+from app.core.errors import Gone
+from app.core.options import Options
+from app.core.targets import AnyTarget, DemoTarget, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry
 from app.web import bodies, call_views, mcpjson, relisting, targets, views
 from app.web.answers import in_json, in_json_apart, show
@@ -298,7 +300,7 @@ async def start_call(request: Request) -> Response:
     body = await bodies.read(request)
     wanted = body.read(bodies.CallBody, bodies.call_of_form)
     if wanted.as_task and session.info.state == "ready":
-        await session.listings.known("tools", LOOK_SECONDS)  # which says whether the tool may be one
+        await session.lists.known("tools", LOOK_SECONDS)  # which says whether the tool may be one
     call = session.start_call(
         wanted.method,
         wanted.params,

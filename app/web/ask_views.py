@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from app.core import forms, links
 from app.core.asks import Ask
+from app.core.calls import Call, RequiredLink
 from app.core.forms import Entries, Field
-from app.core.model import Call, Finding, RequiredLink, wire_time
+from app.core.json.pointer import split
+from app.core.times import wire_time
+from app.core.wire import Finding
 from app.web import render as show
 from app.web import sampling_views
 from app.web.sampling_views import Sampling
 from app.web.task_chart import Chart, chart
 
 if TYPE_CHECKING:
-    from app.protocol.receiver_tasks import ReceiverTask, Remark, Visit
+    from app.core.tasks.received import ReceiverTask, Remark, Visit
     from app.sessions import Session
 
 KINDS = {
@@ -203,7 +206,7 @@ def ask_card(
 ) -> AskCard:
     """One ask at this moment; with what was typed and what is wrong with it, when it is shown again."""
     call = session.calls.get(ask.call_id or "")
-    task = session.asking.tasks.get(ask.task_id or "")
+    task = session.asks.tasks.get(ask.task_id or "")
     card = AskCard(
         id=ask.id,
         base=f"/s/{session.id}",
@@ -394,7 +397,7 @@ def _fields_json(ask: Ask) -> list[dict[str, Any]] | None:
     tree = forms.build(ask.schema)
     value = forms.read(tree).value
     prefilled = value if isinstance(value, dict) else {}
-    named = [(child.pointer.lstrip("/").replace("~1", "/").replace("~0", "~"), child) for child in tree.children]
+    named = [("".join(split(child.pointer)), child) for child in tree.children]
     return [
         {
             "name": name,
@@ -474,7 +477,7 @@ class TaskCard:
 
 def task_card(session: Session, task: ReceiverTask) -> TaskCard:
     """One receiver task at this moment."""
-    from app.protocol.receiver_tasks import manners
+    from app.core.tasks.received import manners
 
     ask = session.inbox.asks.get(task.ask_id or "")
     polls = [visit for visit in task.visits if visit.what == "tasks/get"]

@@ -13,8 +13,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.core import forms
 from app.core.asks import Ask
+from app.core.errors import Refused
 from app.core.forms import Entries
-from app.core.model import Refused
 from app.sessions import Session
 from app.web import ask_views, bodies, sampling_views, stage_views, views
 from app.web.answers import in_json, show
@@ -97,7 +97,7 @@ async def answer(request: Request) -> Response:
     found = _find(request)
     if not bodies.is_form(request):
         said = (await bodies.read(request)).data
-        await session.asking.answer(found, said, request.state.identity)
+        await session.asks.answer(found, said, request.state.identity)
         return in_json(ask_views.ask_json(found))
     form = Entries(await bodies.pairs(request))
     tree, said, errors = _said(found, form)
@@ -105,7 +105,7 @@ async def answer(request: Request) -> Response:
     try:
         if errors:
             raise Refused("Some of it cannot be read.", errors)
-        await session.asking.answer(found, said, request.state.identity)
+        await session.asks.answer(found, said, request.state.identity)
     except Refused as refused:
         homeless = forms.place(tree, refused.fields) if tree is not None else _flat(refused)
         card = ask_views.ask_card(session, found, tree=tree, errors=homeless or [refused.message], typed=typed)
@@ -137,19 +137,19 @@ async def request(request: Request) -> Response:
         said = (await bodies.read(request)).data
         if "request" not in said:
             raise invalid({"/request": ["Say the request, or null for the one that came."]})
-        session.asking.edit(found, said["request"])
+        session.asks.edit(found, said["request"])
         return in_json(ask_views.ask_json(found))
     form = Entries(await bodies.pairs(request))
     typed = _typed(form)
     errors: list[str] = []
     try:
         if form.first("edit") == "original":
-            session.asking.edit(found, None)
+            session.asks.edit(found, None)
         else:
             changed, wrong = sampling_views.edited(found.request, sampling_views.typed_edits(form))
             if wrong:
                 raise Refused("Some of it cannot be read.", wrong)
-            session.asking.edit(found, changed)
+            session.asks.edit(found, changed)
         typed = {name: text for name, text in typed.items() if not name.startswith("edit-")}
     except Refused as refused:
         errors = _flat(refused)

@@ -18,8 +18,8 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.core.calls import Call
 from app.core.lane import apart
-from app.core.model import Call
 from app.sessions import Session
 from app.web import call_views, media
 from app.web import render as show_as

@@ -14,17 +14,17 @@ from urllib.parse import quote, urlencode
 import anyio
 import anyio.lowlevel
 
-from app.core import jsonscan, jsontext, links
+from app.core import links
+from app.core.calls import Call
 from app.core.forms.values import same
+from app.core.json import scan as jsonscan
+from app.core.json import text as jsontext
 from app.core.lane import apart
-from app.core.model import (
-    Call,
-    Finding,
-    HttpTarget,
-    wire_time,
-)
+from app.core.targets import HttpTarget
+from app.core.times import wire_time
+from app.core.wire import Finding
 from app.sessions import Session
-from app.sessions.listing import ListName
+from app.sessions.lists import ListName
 from app.web import ask_views, media, sequence, task_views
 from app.web import render as show
 from app.web.compare_views import can_compare
@@ -57,7 +57,7 @@ def is_large(call: Call) -> bool:
 
 def recent_calls(session: Session) -> list[Call]:
     """The calls a person made, newest first."""
-    return [call for call in reversed(session.calls.values()) if not call.quiet]
+    return [call for call in session.calls.newest if not call.quiet]
 
 
 def is_call_of(call: Call, name: Any) -> bool:
@@ -514,7 +514,7 @@ def call_card(
         retry_of=call.retry_of,
         rounds=rounds_view(session, call),
         compare=can_compare(session, call) if alone else "",
-        compared=call.id in session.comparing.of,
+        compared=call.id in session.comparisons.of,
         task=None if task is None else task_views.task_card(session, task),
         cancelling=not call.settled and (call.cancel_wanted or (task is not None and task.cancelling)),
     )
@@ -529,7 +529,7 @@ def _again(session: Session, call: Call) -> str:
     name = (call.params or {}).get("name")
     if call.method in _FORMS and isinstance(name, str):
         listed = _FORMS[call.method]
-        items = session.listings[listed].items
+        items = session.lists[listed].items
         place = next((at for at, one in enumerate(items) if isinstance(one, dict) and one.get("name") == name), None)
         if place is not None:
             return f"/s/{session.id}/{listed}/{quote(key_at(items, place), safe='~')}?from={call.id}"

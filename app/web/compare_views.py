@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.model import Call
-from app.sessions.comparing import messages_of
+from app.core.calls import Call
+from app.core.revisions import HANDSHAKE
+from app.sessions.compare import messages_of
 from app.web import ask_views
 from app.web import render as show
 from app.web.render import Html
@@ -69,7 +70,7 @@ class CompareView:
 
 async def compare_view(session: Session, call: Call) -> CompareView | None:
     """The comparison of a call; None when there is none."""
-    found = session.comparing.of.get(call.id)
+    found = session.comparisons.of.get(call.id)
     if found is None:
         return None
     other = found.open
@@ -100,7 +101,7 @@ async def _side(session: Session, call: Call) -> SideView:
     return SideView(
         base=f"/s/{session.id}",
         version=session.info.protocol_version or "",
-        era_word="no handshake" if session.modern else "handshake",
+        era_word="handshake" if session.wire is HANDSHAKE else "no handshake",
         state=call.state,
         tool_error=isinstance(result, dict) and result.get("isError") is True,
         call_id=call.id,
@@ -118,7 +119,7 @@ async def _side(session: Session, call: Call) -> SideView:
 
 async def compare_json(session: Session, call: Call) -> dict[str, Any]:
     """A comparison, as scripts read it."""
-    found = session.comparing.of[call.id]
+    found = session.comparisons.of[call.id]
     view = await compare_view(session, call)
     return {
         "call": call.id,
@@ -137,4 +138,4 @@ def can_compare(session: Session, call: Call) -> str:
     possible = info.state == "ready" and info.transport != "sse" and info.era is not None
     if not possible or not call.settled or call.notification or call.quiet:
         return ""
-    return ERAS["legacy" if session.modern else "modern"]
+    return ERAS["modern" if session.wire is HANDSHAKE else "legacy"]

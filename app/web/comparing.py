@@ -34,7 +34,7 @@ async def begin(request: Request) -> Response:
     """Open the other session, and run the call there."""
     session, call = call_of(request)
     (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
-    session.comparing.begin(call, request.state.identity)
+    session.comparisons.begin(call, request.state.identity)
     url = f"/s/{session.id}/calls/{call.id}/compare"
     if wants_json(request):
         return await in_json_apart(await compare_json(session, call), 202, {"location": url})

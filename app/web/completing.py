@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core import checks
-from app.core.model import Gone
+from app.core.errors import Gone
+from app.core.rules import checks
 from app.sessions import Session
 from app.web import bodies
 from app.web.answers import in_json

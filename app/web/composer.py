@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core import checks, modern
+from app.core.rules import checks, stateless
 from app.sessions import Session
 from app.web import bodies
 from app.web import render as show_as
@@ -107,20 +107,20 @@ class Composer(Context):
 
 def _methods(session: Session) -> list[tuple[str, str]]:
     """Every method of the specification, and what speaks against it on this connection."""
-    known = METHODS | NOTIFICATIONS | (MODERN if session.info.era == "modern" else {})
+    known = METHODS | NOTIFICATIONS | (MODERN if session.wire.listens else {})
     return [(name, "not offered" if forced(session, name) else "") for name in known]
 
 
 def forced(session: Session, method: str) -> str:
     """Why a method goes beyond what the server declared; "" when it does not, or nobody can know."""
     capability = checks.METHOD_CAPABILITY.get(method)
-    if session.info.state == "ready" and session.info.era == "modern" and method in modern.GONE_METHODS:
-        return f"{modern.VERSION} has no such method any more."
+    if session.info.state == "ready" and not session.wire.server_asks and method in stateless.GONE_METHODS:
+        return f"{stateless.VERSION} has no such method any more."
     if session.info.state != "ready" or capability is None:
         return ""
     if not session.info.offers(capability):
         return f"The server did not declare `{capability}`."
-    if method in {"resources/subscribe", "resources/unsubscribe"} and not session.watching.offered:
+    if method in {"resources/subscribe", "resources/unsubscribe"} and not session.resources.offered:
         return "The server did not declare `resources.subscribe`."
     return ""
 

@@ -9,17 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from app import secrecy
-from app.core.model import (
-    HANDSHAKE_VERSIONS,
-    AnyTarget,
-    DemoTarget,
-    HttpTarget,
-    Options,
-    StdioTarget,
-    target_digest,
-    typed_line,
-    wire_time,
-)
+from app.core.options import Options
+from app.core.revisions import HANDSHAKE_VERSIONS
+from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget, target_digest, typed_line
+from app.core.times import wire_time
 from app.sessions import Identity, Session, SessionRegistry
 from app.store import Kept
 from app.web import render as show

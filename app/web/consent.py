@@ -6,7 +6,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from app.core.model import AnyTarget, Options, target_digest
+from app.core.options import Options
+from app.core.targets import AnyTarget, target_digest
 from app.sessions import Identity
 
 

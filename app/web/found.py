@@ -6,9 +6,9 @@ from typing import Any
 
 from starlette.requests import Request
 
-from app.core.model import Call
+from app.core.calls import Call
 from app.sessions import Session
-from app.sessions.listing import ListName
+from app.sessions.lists import ListName
 from app.web.problems import Denied, unknown
 from app.web.shell import find_tool
 
@@ -33,10 +33,10 @@ def call_with(session: Session, cid: str) -> Call:
 
 async def listed(session: Session, name: ListName, key: str) -> tuple[list[Any], int]:
     """A list, and where in it the item is that a key stands for; waited for where it may be on its way."""
-    items = session.listings[name].items
+    items = session.lists[name].items
     index = find_tool(items, key)
     if index is None:
-        items = (await session.listings.known(name, LOOK_SECONDS)).items
+        items = (await session.lists.known(name, LOOK_SECONDS)).items
         index = find_tool(items, key)
     if index is None:
         raise not_listed(name)

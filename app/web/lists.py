@@ -11,9 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from app.core.model import CallError, Finding, Listing, wire_time
+from app.core.calls import CallError
+from app.core.lists import Listing
+from app.core.times import wire_time
+from app.core.wire import Finding
 from app.sessions import Session
-from app.sessions.listing import LISTS, ListName
+from app.sessions.lists import LISTS, ListName
 from app.web import render as show
 from app.web.shell import text_of
 
@@ -123,7 +126,7 @@ def list_view(
     session: Session, name: ListName, window: Window, entry: Callable[[int, dict[str, Any]], Entry], *, href: str
 ) -> ListView:
     """The window of a list, each of its items made by `entry`."""
-    listing, kind = session.listings[name], LISTS[name]
+    listing, kind = session.lists[name], LISTS[name]
     found = matching(listing, window.q)
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(window.page, pages)
@@ -146,7 +149,7 @@ def list_view(
         capability=kind.capability,
         state=listing.state,
         connection=session.info.state,
-        offered=session.listings.offered(name),
+        offered=session.lists.offered(name),
         entries=entries,
         total=len(listing.items),
         matching=len(found),
@@ -157,7 +160,7 @@ def list_view(
         error=listing.error,
         stopped=listing.stopped or "",
         at=show.time_of_day(listing.at) if listing.at is not None else "",
-        by_page=name in session.listings.by_page,
+        by_page=name in session.lists.by_page,
         more=listing.next_cursor is not None,
         read_pages=listing.pages,
         gone=[show.gist(text_of(one.get(kind.known_by)), 120) for one in gone[:GONE_SHOWN] if isinstance(one, dict)],
@@ -175,7 +178,7 @@ def list_view(
 
 def list_json(session: Session, name: ListName, key: str) -> dict[str, Any]:
     """A list for scripts: the server's objects as received."""
-    listing = session.listings[name]
+    listing = session.lists[name]
     news, known_by = listing.news, LISTS[name].known_by
     return {
         key: listing.items,
@@ -183,7 +186,7 @@ def list_json(session: Session, name: ListName, key: str) -> dict[str, Any]:
         "state": listing.state,
         "stopped": listing.stopped,
         "pages": {
-            "by_page": name in session.listings.by_page,
+            "by_page": name in session.lists.by_page,
             "read": listing.pages,
             "more": listing.next_cursor is not None,
         },

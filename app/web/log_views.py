@@ -15,14 +15,10 @@ from urllib.parse import urlencode
 
 import anyio.to_thread
 
-from app.core import jsontext
+from app.core.json import text as jsontext
 from app.core.lane import apart
-from app.core.model import (
-    Exchange,
-    Finding,
-    Message,
-    wire_time,
-)
+from app.core.times import wire_time
+from app.core.wire import Exchange, Finding, Message
 from app.sessions import Session
 from app.web import render as show
 from app.web.problems import invalid

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import wire_time
+from app.core.times import wire_time
 from app.sessions import Session
-from app.sessions.pinging import LONGEST_MS, SHORTEST_MS
+from app.sessions.ping import LONGEST_MS, SHORTEST_MS
 from app.sessions.server_log import LEVELS
 from app.web import bodies
 from app.web.answers import in_json, show
@@ -60,7 +60,7 @@ async def logging(request: Request) -> Response:
             levels=LEVELS,
             asked=session.options.log_level or "",
             can_ask=session.info.state == "ready" and session.info.offers("logging"),
-            modern=session.info.era == "modern",
+            modern=not session.wire.sets_log_level,
             ping=ping_view(session),
             json={
                 "messages": [
@@ -99,19 +99,19 @@ async def ping(request: Request) -> Response:
     session: Session = request.state.session
     wanted = (await bodies.read(request)).read(PingBody, _of_form)
     if "every_ms" in wanted.model_fields_set:
-        session.pinging.repeat(wanted.every_ms)
+        session.pings.repeat(wanted.every_ms)
     else:
-        await session.pinging.ping(by=request.state.identity)
+        await session.pings.ping(by=request.state.identity)
     if wants_json(request):
-        last = session.pinging.last
+        last = session.pings.last
         return in_json(
             {
                 "ms": None if last is None else last.ms,
                 "error": (last.error or None) if last is not None else None,
                 "at": None if last is None else wire_time(last.at),
-                "sent": session.pinging.sent,
-                "failed": session.pinging.failed,
-                "every_ms": session.pinging.every_ms,
+                "sent": session.pings.sent,
+                "failed": session.pings.failed,
+                "every_ms": session.pings.every_ms,
             }
         )
     if "hx-request" in request.headers:

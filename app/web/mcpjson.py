@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from app.core.model import HttpTarget, StdioTarget
+from app.core.targets import HttpTarget, StdioTarget
 from app.web.bodies import FormErrors, strict_json
 from app.web.problems import Denied, field_errors
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.sessions import Session
-from app.sessions.listing import ListName
+from app.sessions.lists import ListName
 from app.web import ask_views, views
 from app.web import render as show
 from app.web.answers import in_json
@@ -29,7 +29,7 @@ async def palette(request: Request) -> Response:
     # Looking is what has these lists read; what is not there within a moment is offered the next time.
     async with anyio.create_task_group() as group:
         for name in _LISTS:
-            group.start_soon(session.listings.known, name, _LOOK_SECONDS)
+            group.start_soon(session.lists.known, name, _LOOK_SECONDS)
     return in_json({"items": items(session)})
 
 
@@ -67,7 +67,7 @@ def _offered(session: Session) -> list[dict[str, Any]]:
     """Prompts, templates and resources, as far as they are known."""
     base, found = f"/s/{session.id}", []
     for name, kind, path in (("prompts", "prompt", "prompts"), ("templates", "template", "resources/templates")):
-        listed = session.listings[name].items[:RESOURCES]  # type: ignore[index]
+        listed = session.lists[name].items[:RESOURCES]  # type: ignore[index]
         for key, one in zip(tool_keys(listed), listed, strict=True):
             item = one if isinstance(one, dict) else {}
             label = text_of(item.get("name")) or text_of(item.get("uriTemplate")) or key
@@ -81,7 +81,7 @@ def _offered(session: Session) -> list[dict[str, Any]]:
                     "prompt" if kind == "prompt" else "res",
                 )
             )
-    for one in session.listings["resources"].items[:RESOURCES]:
+    for one in session.lists["resources"].items[:RESOURCES]:
         if isinstance(one, dict) and isinstance(one.get("uri"), str):
             detail = text_of(one.get("title")) or text_of(one.get("name"))
             found.append(_item("resource", one["uri"], detail, resource_href(session, one["uri"]), "res"))

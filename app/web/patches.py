@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from app.core.calls import Call
 from app.core.events import Event, EventKind
-from app.core.model import Call, Message
+from app.core.wire import Message
 from app.sessions import Session
 from app.settings import Limits
 from app.web import ask_views, sequence, stage_views, task_views, views
@@ -291,7 +292,7 @@ class Tab:
     def _task(self, touched: set[str] | None = None) -> list[Html]:
         """The task that this page shows, and its drawing; a task on the server also moves with its call."""
         session, here = self.session, f"#task-{self.of}"
-        received, task = session.asking.tasks.get(self.of), session.client_tasks.tasks.get(self.of)
+        received, task = session.asks.tasks.get(self.of), session.client_tasks.tasks.get(self.of)
         if received is not None and (touched is None or self.of in touched):
             card = ask_views.task_card(session, received)
             drawn = sequence.of_receiver_task(session, received)

@@ -14,6 +14,8 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from app.core.json import pointer
+
 Fields = dict[str, list[str]]
 """What is wrong where: JSON pointer into the body (`/target/command`) to sentences."""
 
@@ -66,7 +68,7 @@ def is_json(request: Request) -> bool:
 
 def understood(fault: Exception) -> Denied | None:
     """A failure that we expect, as an answer; None is a fault of our own."""
-    from app.core.model import Gone, ParleyError, Refused
+    from app.core.errors import Gone, ParleyError, Refused
 
     match fault:
         case Denied():
@@ -95,7 +97,7 @@ def pointers(fields: Mapping[str, list[str]]) -> Fields:
 
 def field_errors(fault: ValidationError) -> Fields:
     """The errors of a pydantic model by JSON pointer, in words that need no knowledge of pydantic."""
-    from app.core.model import misfit
+    from app.core.options import misfit
 
     found: Fields = {}
     for error in fault.errors(include_url=False, include_input=False):
@@ -117,8 +119,8 @@ def _pointer(loc: Iterable[int | str]) -> str:
     for part in loc:
         if part in _TAGS and parts == ["target"]:
             continue
-        parts.append(str(part).replace("~", "~0").replace("/", "~1"))
-    return "".join(f"/{part}" for part in parts)
+        parts.append(str(part))
+    return pointer.join(parts)
 
 
 def _of_status(fault: HTTPException) -> Denied:

@@ -9,7 +9,8 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import Call, Finding
+from app.core.calls import Call
+from app.core.wire import Finding
 from app.sessions import Session
 from app.web import bodies, call_views, relisting
 from app.web import render as show_as
@@ -26,7 +27,7 @@ _ARGUMENTS = 200
 
 def prompts_view(session: Session, window: Window) -> ListView:
     """The prompts; also a part of the stream (`#prompts`)."""
-    keys = keys_of(session.listings["prompts"])
+    keys = keys_of(session.lists["prompts"])
 
     def entry(index: int, item: dict[str, Any]) -> Entry:
         names = [text_of(one.get("name")) for one in _arguments(item)]
@@ -66,14 +67,14 @@ class Prompts(Context):
 
 
 def _json(session: Session) -> dict[str, Any]:
-    return list_json(session, "prompts", "prompts") | {"keys": keys_of(session.listings["prompts"])}
+    return list_json(session, "prompts", "prompts") | {"keys": keys_of(session.lists["prompts"])}
 
 
 async def prompts(request: Request) -> Response:
     """The list of prompts. Looking at it is what has it read."""
     session: Session = request.state.session
     seconds = session.options.request_timeout_ms / 1000 if wants_json(request) else LOOK_SECONDS
-    await session.listings.known("prompts", seconds)
+    await session.lists.known("prompts", seconds)
     return await show(
         request,
         Prompts(
@@ -129,7 +130,7 @@ def is_get_of(call: Call, name: Any) -> bool:
 
 def name_of(session: Session, key: str) -> Any:
     """The name of the prompt that a key stands for; None when there is none."""
-    items = session.listings["prompts"].items
+    items = session.lists["prompts"].items
     index = find_tool(items, key)
     item = items[index] if index is not None else None
     return item.get("name") if isinstance(item, dict) else None
@@ -217,7 +218,7 @@ async def get(request: Request) -> Response:
     call = session.start_call("prompts/get", params, by=request.state.identity)
     if missing:
         words = "Sent on purpose without a required argument."
-        call.findings.append(Finding("R5-30", "note", words, f"Missing: {', '.join(missing)[:300]}."))
+        session.calls.note(call, Finding("R5-30", "note", words, f"Missing: {', '.join(missing)[:300]}."))
     url = f"/s/{session.id}/calls/{call.id}"
     if wants_json(request):
         return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})

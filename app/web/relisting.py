@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import Gone
+from app.core.errors import Gone
 from app.sessions import Session
-from app.sessions.listing import LISTS, ListName
+from app.sessions.lists import LISTS, ListName
 from app.web import bodies
 from app.web.answers import in_json_apart
 from app.web.problems import wants_json
@@ -34,10 +34,10 @@ async def refresh(request: Request, name: ListName, href: str, as_json: Callable
     session: Session = request.state.session
     wanted = (await bodies.read(request)).read(ListBody, _of_form)
     if wanted.pages is not None:
-        (session.listings.by_page.add if wanted.pages == "one" else session.listings.by_page.discard)(name)
-    if session.info.state == "ready" and not session.listings.offered(name):
+        (session.lists.by_page.add if wanted.pages == "one" else session.lists.by_page.discard)(name)
+    if session.info.state == "ready" and not session.lists.offered(name):
         raise Gone(f"The server did not declare `{LISTS[name].capability}`, so Parley does not ask for a list.")
-    await session.listings.refresh(name)
+    await session.lists.refresh(name)
     return await _done(request, session, href, as_json)
 
 
@@ -45,8 +45,8 @@ async def more(request: Request, name: ListName, href: str, as_json: Callable[[S
     """Ask the server for the next page of a list."""
     session: Session = request.state.session
     (await bodies.read(request)).read(bodies.Nothing, lambda form: {})
-    session.listings.more(name)
-    await session.listings.settled(name)
+    session.lists.more(name)
+    await session.lists.settled(name)
     return await _done(request, session, href, as_json)
 
 

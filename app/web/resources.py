@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import Call, wire_time
+from app.core.calls import Call
+from app.core.times import wire_time
 from app.core.uritemplate import BadTemplate, UriTemplate, Value, Variable
 from app.sessions import Session
 from app.web import bodies, call_views, relisting
@@ -44,7 +45,7 @@ def resources_view(session: Session, window: Window) -> ListView:
 
     def entry(index: int, item: dict[str, Any]) -> Entry:
         uri = text_of(item.get("uri"))
-        watched = session.watching.of.get(uri)
+        watched = session.resources.of.get(uri)
         tag = ""
         if watched is not None:
             tag = "updated" if watched.updates else "subscribed" if watched.subscribed else ""
@@ -70,7 +71,7 @@ def _detail(item: dict[str, Any]) -> str:
 
 def templates_view(session: Session, window: Window) -> ListView:
     """The templates; also a part of the stream (`#templates`)."""
-    keys = keys_of(session.listings["templates"])
+    keys = keys_of(session.lists["templates"])
 
     def entry(index: int, item: dict[str, Any]) -> Entry:
         return Entry(
@@ -118,29 +119,29 @@ class Templates(Context):
 
 def _resources_json(session: Session) -> dict[str, Any]:
     return list_json(session, "resources", "resources") | {
-        "subscribed": [one.uri for one in session.watching.subscribed],
+        "subscribed": [one.uri for one in session.resources.subscribed],
         "updated": {
             one.uri: {"updates": one.updates, "at": wire_time(one.updated_at)}
-            for one in session.watching.of.values()
+            for one in session.resources.of.values()
             if one.updated_at is not None
         },
     }
 
 
 def _templates_json(session: Session) -> dict[str, Any]:
-    return list_json(session, "templates", "templates") | {"keys": keys_of(session.listings["templates"])}
+    return list_json(session, "templates", "templates") | {"keys": keys_of(session.lists["templates"])}
 
 
 async def resources(request: Request) -> Response:
     """The list of resources. Looking at it is what has it read."""
     session: Session = request.state.session
-    await session.listings.known("resources", _patience(request, session))
+    await session.lists.known("resources", _patience(request, session))
     return await show(
         request,
         Resources(
             shell=shell(session, "resources", "Resources"),
             resources=resources_view(session, Window.of(request.query_params)),
-            subscribed=len(session.watching.subscribed),
+            subscribed=len(session.resources.subscribed),
             json=_resources_json(session) if wants_json(request) else {},
         ),
     )
@@ -149,7 +150,7 @@ async def resources(request: Request) -> Response:
 async def templates(request: Request) -> Response:
     """The list of templates, likewise."""
     session: Session = request.state.session
-    await session.listings.known("templates", _patience(request, session))
+    await session.lists.known("templates", _patience(request, session))
     return await show(
         request,
         Templates(
@@ -232,17 +233,17 @@ def is_read_of(call: Call, uri: str) -> bool:
 
 def reads(session: Session, uri: str) -> list[Call]:
     """The newest reads of a resource."""
-    return [call for call in reversed(session.calls.values()) if is_read_of(call, uri)][:READS]
+    return [call for call in session.calls.newest if is_read_of(call, uri)][:READS]
 
 
 def watch_view(session: Session, uri: str) -> WatchView:
-    one = session.watching.of.get(uri)
+    one = session.resources.of.get(uri)
     return WatchView(
         base=f"/s/{session.id}",
         uri=uri,
         connected=session.info.state == "ready",
-        offered=session.watching.offered,
-        modern=session.info.era == "modern",
+        offered=session.resources.offered,
+        modern=session.wire.listens,
         forced=not session.info.offers("resources"),
         subscribed=one is not None and one.subscribed,
         since=show_as.time_of_day(one.since) if one is not None and one.since is not None else "",
@@ -258,7 +259,7 @@ async def resource(request: Request) -> Response:
     uri = request.query_params.get("uri", "")
     if not uri or len(uri) > _LONGEST:
         raise unknown("Which resource? The address names it by its `uri`, of at most 8,000 characters.")
-    listing = await session.listings.known("resources", LOOK_SECONDS)
+    listing = await session.lists.known("resources", LOOK_SECONDS)
     item = next((one for one in listing.items if isinstance(one, dict) and one.get("uri") == uri), None)
     known = item or {}
     watch = watch_view(session, uri)
@@ -312,7 +313,7 @@ async def subscribe(request: Request) -> Response:
     wanted = (await bodies.read(request)).read(
         _WatchBody, lambda form: {"uri": form.text("uri"), "subscribe": form.text("subscribe") or "true"}
     )
-    call = session.watching.subscribe(wanted.uri, wanted.subscribe, by=request.state.identity)
+    call = session.resources.subscribe(wanted.uri, wanted.subscribe, by=request.state.identity)
     return _started(request, session, call, wanted.uri)
 
 

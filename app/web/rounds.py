@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.model import StatePlan
+from app.core.calls import StatePlan
 from app.sessions import Session
 from app.web import bodies
 from app.web.answers import in_json

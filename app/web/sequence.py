@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from app.core.asks import Ask
-from app.core.model import Call
-from app.core.tasks import STATUSES, TERMINAL, ClientTask
+from app.core.calls import Call
+from app.core.tasks.running import STATUSES, TERMINAL, ClientTask
 from app.web import render as show
 
 if TYPE_CHECKING:
-    from app.protocol.receiver_tasks import ReceiverTask
+    from app.core.tasks.received import ReceiverTask
     from app.sessions import Session
 
 Lane = Literal["person", "parley", "server"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
-from app.core.model import StderrLine
+from app.core.wire import StderrLine
 from app.sessions import Session
 from app.sessions.server_log import LEVELS, LogLine, rank
 from app.web import render as show_as
@@ -99,12 +99,12 @@ def logging_view(session: Session, wanted: Wanted) -> LoggingView:
 
 
 def ping_view(session: Session) -> PingView:
-    pinging = session.pinging
+    pinging = session.pings
     last = pinging.last
     return PingView(
         base=f"/s/{session.id}",
         connected=session.info.state == "ready",
-        offered=session.info.era != "modern",
+        offered=session.wire.ping,
         took=show_as.duration(last.ms) if last is not None and last.ms is not None else "",
         at=show_as.time_of_day(last.at) if last is not None else "",
         error=last.error if last is not None else "",

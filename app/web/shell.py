@@ -25,16 +25,11 @@ from starlette.responses import Response
 
 from app import secrecy
 from app.core.lane import apart
-from app.core.model import (
-    AnyTarget,
-    DemoTarget,
-    HttpTarget,
-    Listing,
-    Message,
-    StdioTarget,
-    wire_time,
-)
-from app.core.tasks import support_of
+from app.core.lists import Listing
+from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
+from app.core.tasks.running import support_of
+from app.core.times import wire_time
+from app.core.wire import Message
 from app.sessions import Session
 from app.web import ask_views
 from app.web import render as show
@@ -489,7 +484,7 @@ def counts(session: Session) -> dict[str, str]:
         "n-prompts": _many(session, "prompts"),
         "n-logging": show.number(session.server_log.count) if session.server_log.count else "",
         "n-calls": (f"{running} running of " if running else "") + show.number(len(listed)) if listed else "",
-        "n-tasks": show.number(tasks) if (tasks := len(session.asking.tasks) + len(session.client_tasks.tasks)) else "",
+        "n-tasks": show.number(tasks) if (tasks := len(session.asks.tasks) + len(session.client_tasks.tasks)) else "",
         "inbox-sum": ask_views.summary(session),
         "inbox-refused": ask_views.refused_words(session),
         "n-roots": show.number(len(session.roots)) if session.roots else "",
@@ -503,7 +498,7 @@ def counts(session: Session) -> dict[str, str]:
 
 def _many(session: Session, name: Literal["tools", "resources", "prompts"]) -> str:
     """How many of a list are known; "" until somebody has looked."""
-    listing = session.listings[name]
+    listing = session.lists[name]
     return "" if listing.at is None else show.number(len(listing.items)) + ("+" if listing.next_cursor else "")
 
 
@@ -598,7 +593,11 @@ def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:
         NavItem("calls", "Calls", "run", f"{base}/calls", numbers["n-calls"], "", ("call", "compose")),
         NavItem("tasks", "Tasks", "task", f"{base}/tasks", numbers["n-tasks"], "", ("task",)),
         NavItem("roots", "Roots", "root", f"{base}/roots", numbers["n-roots"]),
-        *([NavItem("subscriptions", "Subscriptions", "i-not", f"{base}/subscriptions", "")] if session.modern else []),
+        *(
+            [NavItem("subscriptions", "Subscriptions", "i-not", f"{base}/subscriptions", "")]
+            if session.wire.listens
+            else []
+        ),
         NavItem("log", "Log", "loglist", f"{base}/log", numbers["n-log"]),
         NavItem("logging", "Logging", "i-not", f"{base}/logging", numbers["n-logging"], why("logging")),
         NavItem("stderr", "Stderr", "err", f"{base}/stderr", numbers["n-stderr"]),

@@ -21,7 +21,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import __version__, secrecy
-from app.core.model import AnyTarget, Call, DemoTarget, Gone, HttpTarget, StdioTarget
+from app.core.calls import Call
+from app.core.errors import Gone
+from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
 from app.sessions import Session
 from app.web.found import call_of
 from app.web.problems import invalid

@@ -12,7 +12,7 @@ from app.web import ask_views
 from app.web.shell import Context, Shell, shell
 
 if TYPE_CHECKING:
-    from app.core.model import Call
+    from app.core.calls import Call
     from app.sessions import Session
 
 PARADE = "parade"
@@ -109,7 +109,7 @@ def stage_view(session: Session) -> StageView:
 
 def _parade(session: Session) -> Call | None:
     """The newest call of the parade."""
-    for call in reversed(session.calls.values()):
+    for call in session.calls.newest:
         if call.method == "tools/call" and call.params is not None and call.params.get("name") == PARADE:
             return call
     return None

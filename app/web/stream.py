@@ -23,9 +23,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.core.events import Event
-from app.core.model import wire_time
+from app.core.times import wire_time
 from app.sessions import Session
-from app.sessions.client_tasks import EVENTS
+from app.sessions.tasks.running import EVENTS
 from app.settings import Limits
 from app.web.patches import Tab
 from app.web.problems import Denied

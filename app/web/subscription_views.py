@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.model import Finding, wire_time
+from app.core.times import wire_time
+from app.core.wire import Finding
 from app.web import render as show
 
 if TYPE_CHECKING:
     from app.sessions import Session
-    from app.sessions.listening import Subscription
+    from app.sessions.subscriptions import Subscription
 
 WORDS = {
     "toolsListChanged": "changes of the list of tools",
@@ -90,9 +91,9 @@ def subscriptions_view(session: Session) -> SubscriptionsView:
     """Everything the page shows."""
     return SubscriptionsView(
         base=f"/s/{session.id}",
-        cards=[card(one) for one in reversed(session.listening.of.values())],
+        cards=[card(one) for one in reversed(session.subscriptions.of.values())],
         connected=session.info.state == "ready",
-        modern=session.modern,
+        modern=session.wire.listens,
         tasks=len(task_ids(session)),
     )
 

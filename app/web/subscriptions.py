@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core import modern
+from app.core.rules import stateless
 from app.sessions import Session
-from app.sessions.listening import Subscription
+from app.sessions.subscriptions import Subscription
 from app.web import bodies, views
 from app.web.answers import in_json, show
 from app.web.problems import unknown, wants_json
@@ -55,13 +55,13 @@ class ListenBody(_Strict):
 
 def _of_form(form: bodies.Body) -> dict[str, Any]:
     uris = [line.strip() for line in form.text("uris").splitlines() if line.strip()]
-    wanted: dict[str, Any] = {key: form.text(key) == "1" for key in modern.FLAGS}
+    wanted: dict[str, Any] = {key: form.text(key) == "1" for key in stateless.FLAGS}
     return {"notifications": {**wanted, "resourceSubscriptions": uris}, "tasks": form.text("tasks") == "1"}
 
 
 async def page(request: Request) -> Response:
     session: Session = request.state.session
-    listed = [subscription_json(one) for one in session.listening.of.values()]
+    listed = [subscription_json(one) for one in session.subscriptions.of.values()]
     shell = views.shell(session, "subscriptions", "Subscriptions")
     return await show(request, SubscriptionsPage(shell, subscriptions_view(session), {"subscriptions": listed}))
 
@@ -73,14 +73,14 @@ async def begin(request: Request) -> Response:
     asked = wanted.notifications.model_dump()
     if wanted.tasks:
         asked["taskIds"] = [*asked["taskIds"], *task_ids(session)]
-    return _done(request, session, session.listening.open(asked), 202)
+    return _done(request, session, session.subscriptions.open(asked), 202)
 
 
 async def stop(request: Request) -> Response:
     """Stop listening."""
     session, one = _find(request)
     (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
-    session.listening.stop(one)
+    session.subscriptions.stop(one)
     return _done(request, session, one, 200)
 
 
@@ -88,12 +88,12 @@ async def again(request: Request) -> Response:
     """Ask for the same once more."""
     session, one = _find(request)
     (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
-    return _done(request, session, session.listening.again(one), 202)
+    return _done(request, session, session.subscriptions.again(one), 202)
 
 
 def _find(request: Request) -> tuple[Session, Subscription]:
     session: Session = request.state.session
-    one = session.listening.of.get(request.path_params["lid"])
+    one = session.subscriptions.of.get(request.path_params["lid"])
     if one is None:
         raise unknown("There is no such subscription. The oldest ones are forgotten first.")
     return session, one

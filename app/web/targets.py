@@ -13,7 +13,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app import secrecy
-from app.core.model import AnyTarget, HttpTarget, Options, StdioTarget, Target, wire_time
+from app.core.options import Options
+from app.core.targets import AnyTarget, HttpTarget, StdioTarget, Target
+from app.core.times import wire_time
 from app.sessions import SessionRegistry
 from app.store import Kept
 from app.web import bodies, mcpjson, views

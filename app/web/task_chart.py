@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from app.web import render as show
 
 if TYPE_CHECKING:
-    from app.protocol.receiver_tasks import ReceiverTask, Visit
+    from app.core.tasks.received import ReceiverTask, Visit
 
 LEFT, RIGHT = 13.0, 1.5
 """What the names of the rows take, and a little room at the end."""
@@ -118,7 +118,7 @@ def chart(task: ReceiverTask, now: float) -> Chart:
 
 
 def _ticks(task: ReceiverTask, polls: list[Visit], x: Callable[[float], float]) -> list[Tick]:
-    from app.protocol.receiver_tasks import is_fast
+    from app.core.tasks.received import is_fast
 
     before: float | None = None
     ticks = []

@@ -10,8 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.model import Finding, wire_time
-from app.core.tasks import CORE, ClientTask, Visit, poll_seconds
+from app.core.tasks.running import CORE, ClientTask, Visit, poll_seconds
+from app.core.times import wire_time
+from app.core.wire import Finding
 from app.web import ask_views
 from app.web import render as show
 from app.web.ask_views import LifeStep
@@ -261,5 +262,5 @@ def running(session: Session) -> RunningView:
 
 def received(session: Session) -> list[ask_views.TaskCard]:
     """The tasks that the server asked of us, newest first."""
-    newest = itertools.islice(reversed(session.asking.tasks.values()), SHOWN)
+    newest = itertools.islice(reversed(session.asks.tasks.values()), SHOWN)
     return [ask_views.task_card(session, task) for task in newest]

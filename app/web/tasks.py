@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.tasks import ClientTask
+from app.core.tasks.running import ClientTask
 from app.sessions import Session
-from app.sessions.client_tasks import ClientTasks
+from app.sessions.tasks.running import ClientTasks
 from app.web import ask_views, bodies, call_views, sequence, task_views
 from app.web.answers import in_json, show
 from app.web.problems import unknown, wants_json
@@ -41,7 +41,7 @@ def tasks_page(session: Session) -> TasksPage:
             "running": task_views.running(session),
         },
         json=lambda: {
-            "receiver": [ask_views.task_json(task) for task in reversed(session.asking.tasks.values())],
+            "receiver": [ask_views.task_json(task) for task in reversed(session.asks.tasks.values())],
             "client": [task_views.task_json(task) for task in reversed(session.client_tasks.tasks.values())],
             "capabilities": {"list": capable.list, "cancel": capable.cancel, "toolCall": capable.tools_call},
             "listing": session.client_tasks.listing.state,
@@ -67,7 +67,7 @@ class ClientTaskPage(Twofold):
 
 def task_page(session: Session, tid: str) -> ReceiverTaskPage | ClientTaskPage | None:
     """The page of a task of either kind; None when there is none of that id."""
-    received, task = session.asking.tasks.get(tid), session.client_tasks.tasks.get(tid)
+    received, task = session.asks.tasks.get(tid), session.client_tasks.tasks.get(tid)
     title = f"Task {tid[1:]}"
     if received is not None:
         return ReceiverTaskPage(

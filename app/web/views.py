@@ -9,13 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from app.core.model import (
-    Finding,
-    HttpTarget,
-    Root,
-    StderrLine,
-    wire_time,
-)
+from app.core.options import Root
+from app.core.targets import HttpTarget
+from app.core.times import wire_time
+from app.core.wire import Finding, StderrLine
 from app.sessions import Identity, Session, SessionRegistry
 from app.settings import Settings
 from app.web import render as show

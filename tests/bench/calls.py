@@ -18,7 +18,8 @@ from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from app.core.model import DemoTarget, HttpTarget, Options
+from app.core.options import Options
+from app.core.targets import DemoTarget, HttpTarget
 from app.sessions import Identity, SessionRegistry
 from app.settings import local
 from tests.bench.processes import WAIT, Failed, Script, demo_over_http

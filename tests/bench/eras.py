@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager
 
 import anyio
 
-from app.core.model import HttpTarget, Options, StdioTarget
-from app.protocol.transports import child_environment
+from app.core.options import Options
+from app.core.targets import HttpTarget, StdioTarget
+from app.protocol.links.stdio import child_environment
 from app.sessions import Identity, Session, SessionRegistry
 from app.settings import local
 from tests import peers

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 
 from app.core.events import EventLog
-from app.core.jsontext import parse
+from app.core.json.text import parse
 from app.core.log import MessageLog
 from app.settings import Limits
 from tests.bench.processes import PACE_TARGET, Script, demo_over_http

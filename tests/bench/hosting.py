@@ -18,7 +18,8 @@ import anyio.abc
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
-from app.core.model import HttpTarget, Options
+from app.core.options import Options
+from app.core.targets import HttpTarget
 from app.sessions import Identity, SessionRegistry
 from app.settings import local
 from tests.bench.processes import WAIT, Failed, resident

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from app.core.model import DemoTarget
+from app.core.targets import DemoTarget
 from app.sessions import Session, SessionRegistry
 from app.settings import MIB, Limits, local
 from tests.conftest import Processes

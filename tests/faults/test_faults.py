@@ -8,7 +8,8 @@ import anyio
 import psutil
 import pytest
 
-from app.core.model import Options, StdioTarget
+from app.core.options import Options
+from app.core.targets import StdioTarget
 from app.sessions import Session, SessionRegistry
 from app.settings import MIB, Limits
 from tests.conftest import Processes

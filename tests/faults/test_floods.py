@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.jsontext import MAX_SEPARATORS
+from app.core.json.text import MAX_SEPARATORS
 from app.sessions import Session
 from tests.drive import ME, Felt, call, call_tool, connected, echoes, feeling, flushed, inbound, raw_target, until
 from tests.drive_http import raw_peer

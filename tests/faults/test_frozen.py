@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from app.core.model import HttpTarget, Options, StdioTarget
+from app.core.options import Options
+from app.core.targets import HttpTarget, StdioTarget
 from app.sessions import Session
 from app.store import Store
 from app.web import connect_views, mcpjson

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from app.core.model import Options
+from app.core.options import Options
 from app.sessions import Session, SessionRegistry
 from app.settings import local
 from tests.drive import HANG, ME, b64, call_tool, connected, echoes, inbound, raw_target, raws, settled, until

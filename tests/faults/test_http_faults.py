@@ -19,8 +19,10 @@ import anyio.to_thread
 import psutil
 import pytest
 
-from app.core.model import Call, HttpTarget, Trouble
-from app.protocol import http as http_link
+from app.core.calls import Call
+from app.core.errors import Trouble
+from app.core.targets import HttpTarget
+from app.protocol.links import http as http_link
 from app.sessions import Session, SessionRegistry
 from app.settings import MIB, local
 from tests.drive import (
@@ -284,7 +286,7 @@ async def test_f15_a_byte_now_and_then_is_cancelled_at_once(
 @pytest.mark.parametrize("what", ["initialize", "SSE"])
 async def test_f15_a_server_that_never_answers_the_handshake_is_left_at_once(session: Session, oracle: Felt, what: str):
     async with raw_peer(delay={what: 60}) as peer:
-        from app.core.model import Options
+        from app.core.options import Options
 
         session.connect(reach(peer, "older" if what == "SSE" else "json"), Options(), by=ME)
         await until(session, lambda: session.info.transport is not None)
@@ -529,7 +531,8 @@ async def test_f17_a_server_that_dies_fails_its_calls_and_the_stream_says_so(ses
 DRIVER = """
 import sys, anyio
 from app.sessions import Identity, SessionRegistry
-from app.core.model import Options, StdioTarget
+from app.core.options import Options
+from app.core.targets import StdioTarget
 from app.settings import local
 
 async def main():

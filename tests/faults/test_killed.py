@@ -17,7 +17,8 @@ LISTENING = "import sys; sys.stdin.read()"
 DRIVER = textwrap.dedent(
     """
     import sys, anyio
-    from app.core.model import Options, StdioTarget
+    from app.core.options import Options
+    from app.core.targets import StdioTarget
     from app.sessions import Identity, SessionRegistry
     from app.settings import local
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.model import Options, StdioTarget
+from app.core.options import Options
+from app.core.targets import StdioTarget
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
 from tests import peers

@@ -11,7 +11,8 @@ import anyio
 import pytest
 
 from app.core.asks import Ask
-from app.core.model import Gone, Refused, Root
+from app.core.errors import Gone, Refused
+from app.core.options import Root
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits
 from tests.drive import HANG, ME, RawPeer, call_tool, connected, findings, flushed, settled, until
@@ -87,7 +88,7 @@ async def test_a_form_is_answered_with_each_of_the_three_actions(session: Sessio
     await connected(session, peer.target)
     [ask] = await asked(session, request("q", "elicitation/create", FORM))
     assert (ask.kind, ask.origin, ask.state, ask.message) == ("form", "request", "open", "Which traveller?")
-    await session.asking.answer(ask, said, ME)
+    await session.asks.answer(ask, said, ME)
     assert await answered(session, peer, "q") == {"jsonrpc": "2.0", "id": "q", "result": result}
     assert ask.state == "answered"
 
@@ -99,10 +100,10 @@ async def test_an_answer_that_does_not_fit_is_refused_with_its_fields_unless_it_
     [ask] = await asked(session, request(1, "elicitation/create", FORM))
     for content, pointers in (({}, {"/name"}), ({"name": "x", "age": "old"}, {"/age"}), ({"name": None}, {"/name"})):
         with pytest.raises(Refused) as caught:
-            await session.asking.answer(ask, {"action": "accept", "content": content}, ME)
+            await session.asks.answer(ask, {"action": "accept", "content": content}, ME)
         assert set(caught.value.fields) == pointers
         assert ask.state == "open"
-    await session.asking.answer(ask, {"action": "accept", "content": {"age": -5}, "force": True}, ME)
+    await session.asks.answer(ask, {"action": "accept", "content": {"age": -5}, "force": True}, ME)
     assert (await answered(session, peer, 1))["result"] == {"action": "accept", "content": {"age": -5}}
     assert ask.answer is not None
     assert ask.answer.forced
@@ -113,9 +114,9 @@ async def test_the_first_answer_wins_and_a_second_one_is_told_so(session: Sessio
     peer = raw()
     await connected(session, peer.target)
     [ask] = await asked(session, request(1, "elicitation/create", FORM))
-    await session.asking.answer(ask, {"action": "decline"}, ME)
+    await session.asks.answer(ask, {"action": "decline"}, ME)
     with pytest.raises(Gone, match="answered already"):
-        await session.asking.answer(ask, {"action": "accept", "content": {"name": "late"}}, ME)
+        await session.asks.answer(ask, {"action": "accept", "content": {"name": "late"}}, ME)
     await answered(session, peer, 1)
     await flushed(session)
     assert reply(peer, 1)["result"] == {"action": "decline"}
@@ -127,7 +128,7 @@ async def test_a_link_is_accepted_without_content(session: Session, raw: Raw):
     await connected(session, peer.target)
     [ask] = await asked(session, request(1, "elicitation/create", LINK))
     assert ask.kind == "url"
-    await session.asking.answer(ask, {"action": "accept", "content": {"dropped": 1}}, ME)
+    await session.asks.answer(ask, {"action": "accept", "content": {"dropped": 1}}, ME)
     assert (await answered(session, peer, 1))["result"] == {"action": "accept"}
 
 
@@ -142,9 +143,9 @@ async def test_sampling_is_answered_denied_and_failed(session: Session, raw: Raw
         "model": "human",
         "stopReason": "endTurn",
     }
-    await session.asking.answer(asks[0], {"action": "respond", "result": result}, ME)
-    await session.asking.answer(asks[1], {"action": "decline"}, ME)
-    await session.asking.answer(asks[2], {"action": "fail", "code": -31000, "message": "no thanks"}, ME)
+    await session.asks.answer(asks[0], {"action": "respond", "result": result}, ME)
+    await session.asks.answer(asks[1], {"action": "decline"}, ME)
+    await session.asks.answer(asks[2], {"action": "fail", "code": -31000, "message": "no thanks"}, ME)
     assert (await answered(session, peer, 1))["result"] == result
     assert (await answered(session, peer, 2))["error"] == {"code": -1, "message": "User rejected sampling request"}
     assert (await answered(session, peer, 3))["error"] == {"code": -31000, "message": "no thanks"}
@@ -182,10 +183,10 @@ async def test_a_sampling_answer_is_checked_before_it_leaves(
     await connected(session, peer.target)
     [ask] = await asked(session, request(1, "sampling/createMessage", SAMPLE | more))
     with pytest.raises(Refused) as caught:
-        await session.asking.answer(ask, {"action": "respond", "result": result}, ME)
+        await session.asks.answer(ask, {"action": "respond", "result": result}, ME)
     assert where in caught.value.fields
     assert ask.state == "open"
-    await session.asking.answer(ask, {"action": "decline"}, ME)
+    await session.asks.answer(ask, {"action": "decline"}, ME)
 
 
 @pytest.mark.requirement("R1-15", "R3-04", "R3-06", "R3-07", "R4-03")
@@ -247,7 +248,7 @@ async def test_what_may_not_be_asked_is_refused_at_once_and_nothing_is_kept(
     await say(session, request(1, method, params | ({"task": {}} if as_task else {})))
     assert (await answered(session, peer, 1))["error"]["code"] == -32602
     assert session.open_asks == 0
-    assert len(session.asking.tasks) == 0
+    assert len(session.asks.tasks) == 0
 
 
 @pytest.mark.requirement("R3-01", "R1-04")
@@ -279,7 +280,7 @@ async def test_a_request_taken_back_is_withdrawn_and_gets_no_reply(session: Sess
     await until(session, lambda: ask.settled)
     assert (ask.state, ask.reason) == ("withdrawn", "fare expired")
     with pytest.raises(Gone, match="took this back"):
-        await session.asking.answer(ask, {"action": "decline"}, ME)
+        await session.asks.answer(ask, {"action": "decline"}, ME)
     await flushed(session)
     assert replies(peer, 5) == []
 
@@ -291,7 +292,7 @@ async def test_roots_become_an_ask_when_the_option_says_so(session: Session, raw
     await connected(session, peer.target, ask_roots=True)
     [ask] = await asked(session, request(1, "roots/list", {}))
     assert ask.kind == "roots"
-    await session.asking.answer(ask, {"action": "accept"}, ME)
+    await session.asks.answer(ask, {"action": "accept"}, ME)
     assert (await answered(session, peer, 1))["result"] == {"roots": [{"uri": "file:///srv/a"}]}
 
 
@@ -302,7 +303,7 @@ async def test_a_reply_names_the_task_that_its_request_named(session: Session, r
     meta = {"_meta": {RELATED: {"taskId": "theirs-7"}}}
     [ask] = await asked(session, request(1, "elicitation/create", FORM | meta))
     assert ask.related_task == "theirs-7"
-    await session.asking.answer(ask, {"action": "decline"}, ME)
+    await session.asks.answer(ask, {"action": "decline"}, ME)
     assert (await answered(session, peer, 1))["result"] == {
         "action": "decline",
         "_meta": {RELATED: {"taskId": "theirs-7"}},
@@ -324,7 +325,7 @@ async def test_a_call_waits_while_its_ask_is_open_and_its_time_limit_stands_stil
     with anyio.move_on_after(1.0):
         await settled(session, running)
     states = [running.state]
-    await session.asking.answer(ask, {"action": "decline"}, ME)
+    await session.asks.answer(ask, {"action": "decline"}, ME)
     states.append(running.state)
     assert states == ["waiting", "running"]
     await settled(session, running)
@@ -352,7 +353,7 @@ async def test_the_time_limits_of_two_calls_stand_still_while_an_ask_is_open_tha
     assert later.error is not None and later.error.kind == "timeout"
     assert [call.state for call in (first, second)] == ["running"] * 2
     if end == "answered":
-        await session.asking.answer(ask, {"action": "decline"}, ME)
+        await session.asks.answer(ask, {"action": "decline"}, ME)
     else:
         gone = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}}
         await say(session, json.dumps(gone))
@@ -393,7 +394,7 @@ async def test_the_end_of_a_connection_loses_its_asks_and_answers_nothing(sessio
         await until(session, lambda: session.info.state == "lost")
     assert [ask.state for ask in asks] == ["lost", "lost"]
     assert replies(peer, 1) == []
-    assert [task.gone for task in session.asking.tasks.values()] == ["lost"]
+    assert [task.gone for task in session.asks.tasks.values()] == ["lost"]
 
 
 async def test_four_asks_are_answered_in_reverse_while_calls_go_on(session: Session, raw: Raw):
@@ -410,7 +411,7 @@ async def test_four_asks_are_answered_in_reverse_while_calls_go_on(session: Sess
         echo = await call_tool(session, "echo", {"message": ask.id})
         assert echo.state == "done"
         said = {"action": "decline"} if ask.kind == "sampling" else {"action": "accept", "content": {"name": ask.id}}
-        await session.asking.answer(ask, said, ME)
+        await session.asks.answer(ask, said, ME)
     for rpc_id in (3, 2, 1):
         await answered(session, peer, rpc_id)
     order = [each["id"] for each in peer.received() if "method" not in each and each["id"] in (1, 2, 3)]
@@ -437,7 +438,7 @@ async def test_a_link_that_was_done_elsewhere_is_marked_and_an_unknown_one_is_re
     await say(session, done % "e1", done % "nobody", done % "e1")
     await until(session, lambda: ask.completed_elsewhere)
     assert [each.id for each in findings(session)] == ["R4-46", "R4-46"]
-    await session.asking.answer(ask, {"action": "accept"}, ME)
+    await session.asks.answer(ask, {"action": "accept"}, ME)
 
 
 @pytest.mark.requirement("R4-13", "R4-10", "R4-43", "R4-44")
@@ -467,7 +468,7 @@ async def test_what_a_person_should_beware_of_is_remarked(session: Session, raw:
     await connected(session, peer.target)
     [ask] = await asked(session, request(1, "elicitation/create", params))
     assert finding in [each.id for each in ask.findings]
-    await session.asking.answer(ask, {"action": "decline"}, ME)
+    await session.asks.answer(ask, {"action": "decline"}, ME)
 
 
 # ---- receiver tasks
@@ -529,7 +530,7 @@ async def test_a_task_lives_from_working_to_its_result(session: Session, raw: Ra
     else:
         said = {"action": "accept", "content": {"name": "Ines"}}
         expected = said
-    await session.asking.answer(ask, said, ME)
+    await session.asks.answer(ask, said, ME)
     result = (await answered(session, peer, "r"))["result"]
     assert result == expected | {"_meta": {RELATED: {"taskId": task["taskId"]}}}  # type: ignore[operator]
     again = (await operate(session, peer, "r2", "tasks/result", taskId=task["taskId"]))["result"]
@@ -550,7 +551,7 @@ async def test_a_task_stays_working_when_the_option_says_so_and_says_nothing_whe
     await connected(session, peer.target, awaiting_user_status="working", send_status_notifications=False)
     task = await task_of(session, peer)
     assert (await operate(session, peer, 1, "tasks/get", taskId=task["taskId"]))["result"]["status"] == "working"
-    await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+    await session.asks.answer(session.inbox.open[0], {"action": "decline"}, ME)
     assert (await operate(session, peer, 2, "tasks/get", taskId=task["taskId"]))["result"]["status"] == "completed"
     assert peer.received("notifications/tasks/status") == []
 
@@ -564,7 +565,7 @@ async def test_without_receiver_tasks_a_task_is_ignored_and_its_methods_are_unkn
     await connected(session, peer.target, **options)
     [ask] = await asked(session, request(1, "elicitation/create", FORM | {"task": {"ttl": 5}}))
     assert ask.origin == "request"
-    await session.asking.answer(ask, {"action": "decline"}, ME)
+    await session.asks.answer(ask, {"action": "decline"}, ME)
     assert (await answered(session, peer, 1))["result"] == {"action": "decline"}
     for number, method in enumerate(("tasks/get", "tasks/list", "tasks/result", "tasks/cancel")):
         assert (await operate(session, peer, 10 + number, method, taskId="x"))["error"]["code"] == -32601
@@ -577,7 +578,7 @@ async def test_a_null_task_is_a_plain_request_with_a_remark(session: Session, ra
     [ask] = await asked(session, request(1, "elicitation/create", FORM | {"task": None}))
     assert ask.origin == "request"
     assert "R1-82" in [each.id for each in findings(session)]
-    await session.asking.answer(ask, {"action": "decline"}, ME)
+    await session.asks.answer(ask, {"action": "decline"}, ME)
 
 
 @pytest.mark.requirement("R1-60", "R1-61", "IT-4", "F19")
@@ -592,7 +593,7 @@ async def test_a_cancelled_task_withdraws_its_ask_and_cannot_be_cancelled_again(
     assert (await answered(session, peer, "r"))["error"]["code"] == -32603
     assert ask.state == "withdrawn"
     with pytest.raises(Gone):
-        await session.asking.answer(ask, {"action": "decline"}, ME)
+        await session.asks.answer(ask, {"action": "decline"}, ME)
     assert (await operate(session, peer, 2, "tasks/cancel", taskId=task["taskId"]))["error"]["code"] == -32602
 
 
@@ -619,7 +620,7 @@ async def test_taking_back_a_wait_for_the_result_ends_only_that_wait(session: Se
     cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"%s"}}'
     await say(session, cancel % "r", cancel % "t")
     assert session.open_asks == 1
-    await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+    await session.asks.answer(session.inbox.open[0], {"action": "decline"}, ME)
     await flushed(session)
     assert not replies(peer, "r")
     assert (await operate(session, peer, "r2", "tasks/result", taskId=task["taskId"]))["result"]["action"] == "decline"
@@ -663,7 +664,7 @@ async def test_failing_a_task_gives_the_waiting_server_that_very_error(session: 
     await connected(session, peer.target)
     task = await task_of(session, peer)
     await say(session, request("r", "tasks/result", {"taskId": task["taskId"]}))
-    await session.asking.answer(session.inbox.open[0], {"action": "fail", "code": -30001, "message": "nope"}, ME)
+    await session.asks.answer(session.inbox.open[0], {"action": "fail", "code": -30001, "message": "nope"}, ME)
     assert (await answered(session, peer, "r"))["error"] == {"code": -30001, "message": "nope"}
     assert (await operate(session, peer, 1, "tasks/get", taskId=task["taskId"]))["result"]["status"] == "failed"
 
@@ -689,7 +690,7 @@ async def test_a_task_that_finds_no_room_in_the_inbox_is_not_kept(session: Sessi
     await say(session, *(request(n, "elicitation/create", FORM | {"task": {}}) for n in range(most + 5)))
     await until(session, lambda: session.inbox.refused == 5)
     assert (await answered(session, peer, most + 4))["error"]["code"] == -32603
-    assert len(session.asking.tasks) == most
+    assert len(session.asks.tasks) == most
 
 
 @pytest.mark.requirement("R1-02", "R1-05", "FR-1", "FR-2")
@@ -733,7 +734,7 @@ async def test_exactly_what_is_declared_can_be_asked_by_a_task(session: Session,
     assert (await answered(session, peer, 1))["error"]["code"] == -32601
     await say(session, request(2, "roots/list", {"task": {"ttl": 5}}))
     assert set((await answered(session, peer, 2))["result"]) == {"roots"}
-    assert len(session.asking.tasks) == 1
+    assert len(session.asks.tasks) == 1
 
 
 @pytest.mark.requirement("R1-09", "FR-6", "FR-8", "S000 §1", "S000 §3.7", "S004 modified sampling handler")
@@ -747,7 +748,7 @@ async def test_a_plain_request_is_served_beside_a_task_and_everything_goes_on_me
     assert (await answered(session, peer, "second"))["result"]["task"]["status"] == "working"
     assert (await answered_roots(session, peer)) == []
     plain = next(ask for ask in session.inbox.open if ask.origin == "request")
-    await session.asking.answer(plain, {"action": "decline"}, ME)
+    await session.asks.answer(plain, {"action": "decline"}, ME)
     assert (await answered(session, peer, "plain"))["error"]["code"] == -1
     polled = (await operate(session, peer, "g", "tasks/get", taskId=task["taskId"]))["result"]
     assert polled["status"] == "input_required" and set(polled) >= {"taskId", "createdAt", "lastUpdatedAt", "ttl"}
@@ -758,7 +759,7 @@ async def answered_roots(session: Session, peer: RawPeer) -> Any:
     return (await answered(session, peer, "roots"))["result"]["roots"]
 
 
-@pytest.mark.requirement("R1-17", "R1-62", "R1-71", "R1-73", "R1-74", "FR-12", "FR-13", "S004 protocol flow")
+@pytest.mark.requirement("R1-17", "R1-62", "R1-71", "FR-12", "FR-13", "S004 protocol flow")
 async def test_related_task_stands_where_it_must_and_nowhere_else(session: Session, raw: Raw):
     peer = raw()
     await connected(session, peer.target)
@@ -775,7 +776,7 @@ async def test_related_task_stands_where_it_must_and_nowhere_else(session: Sessi
         ]
         assert "_meta" not in answer
         assert (answer["tasks"][0] if number else answer)["taskId"] == mine
-    await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+    await session.asks.answer(session.inbox.open[0], {"action": "decline"}, ME)
     result = (await operate(session, peer, "r", "tasks/result", taskId=mine, **other))["result"]
     assert result["_meta"] == {RELATED: {"taskId": mine}}
     told = peer.received("notifications/tasks/status")
@@ -839,7 +840,7 @@ async def test_every_kind_of_content_is_taken_alone_and_in_a_list(session: Sessi
     ):
         await say(session, request(10 + at, "sampling/createMessage", {"messages": [wrong], "maxTokens": 5}))
         assert (await answered(session, peer, 10 + at))["error"]["code"] == -32602
-    await session.asking.answer(ask, {"action": "decline"}, ME)
+    await session.asks.answer(ask, {"action": "decline"}, ME)
 
 
 @pytest.mark.requirement("S004 risk race", "R1-21", "R1-60", "S39")
@@ -858,7 +859,7 @@ async def test_an_answer_and_a_cancel_at_the_same_moment_have_one_winner_a_hundr
 
         async def submit(ask: Ask = ask, said: list[str] = said) -> None:
             try:
-                await session.asking.answer(ask, {"action": "decline"}, ME)
+                await session.asks.answer(ask, {"action": "decline"}, ME)
                 said.append("answered")
             except Gone:
                 said.append("gone")
@@ -876,7 +877,7 @@ async def test_an_answer_and_a_cancel_at_the_same_moment_have_one_winner_a_hundr
                     await until(session, lambda further=further: session.messages.count >= further)  # type: ignore[misc]
                     group.start_soon(submit)
         cancelled = await answered(session, peer, f"c{turn}")
-        status = session.asking.tasks[ask.task_id or ""].status
+        status = session.asks.tasks[ask.task_id or ""].status
         assert (status, ask.state, said, "error" in cancelled) in [
             ("completed", "answered", ["answered"], True),
             ("cancelled", "withdrawn", ["gone"], False),
@@ -912,9 +913,9 @@ async def test_a_status_that_the_server_does_not_take_breaks_nothing(session: Se
     async with raw_peer(http=refuses, gets=[{"sse": f"data: {ask}\n\n", "then": "open"}]) as peer:
         await connected(session, peer.target())
         await until(session, lambda: session.open_asks == 1)
-        [task] = session.asking.tasks.values()
+        [task] = session.asks.tasks.values()
         await until(session, lambda: task.status == "input_required")
-        await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+        await session.asks.answer(session.inbox.open[0], {"action": "decline"}, ME)
         assert (task.status, task.result) == ("completed", {"action": "decline"})
         with anyio.fail_after(HANG):
             while len(peer.received("notifications/tasks/status")) < 2:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from app.core.asks import Ask
-from app.core.model import Call, HttpTarget, StdioTarget
+from app.core.calls import Call
+from app.core.targets import HttpTarget, StdioTarget
 from app.sessions import Session
 from tests import peers
 from tests.drive import ME, SERVERS, connected, findings, settled, until
@@ -63,11 +64,11 @@ async def test_a_task_of_the_previous_sdk_gets_exactly_what_was_submitted(sessio
         await connected(session, target, poll_interval_ms=50)
         call, ask = await ask_of(session, "elicit_as_task", ttl=120_000)
         assert (ask.kind, ask.origin) == ("form", "receiver-task")
-        task = session.asking.tasks[ask.task_id or ""]
+        task = session.asks.tasks[ask.task_id or ""]
         await until(session, lambda: task.status == "input_required")
         assert task.ttl == 120_000
         await until(session, lambda: [visit.what for visit in task.visits].count("tasks/get") >= 2)
-        await session.asking.answer(ask, {"action": "accept", "content": CONTENT}, ME)
+        await session.asks.answer(ask, {"action": "accept", "content": CONTENT}, ME)
         got = json.loads(await told(session, call))
         assert got["action"] == "accept" and got["content"] == CONTENT
         assert got["_meta"]["io.modelcontextprotocol/related-task"] == {"taskId": task.task_id}
@@ -75,7 +76,7 @@ async def test_a_task_of_the_previous_sdk_gets_exactly_what_was_submitted(sessio
 
         call, ask = await ask_of(session, "sample_as_task")
         assert (ask.kind, ask.origin) == ("sampling", "receiver-task")
-        await session.asking.answer(ask, {"action": "respond", "result": SAID}, ME)
+        await session.asks.answer(ask, {"action": "respond", "result": SAID}, ME)
         got = json.loads(await told(session, call))
         assert {key: got[key] for key in SAID} == SAID
         assert [one for one in findings(session) if one.level == "must"] == []
@@ -87,14 +88,14 @@ async def test_a_task_of_the_previous_sdk_is_declined_denied_and_failed(session:
     with previous(transport) as target:
         await connected(session, target, poll_interval_ms=50)
         call, ask = await ask_of(session, "elicit_as_task")
-        await session.asking.answer(ask, {"action": "decline"}, ME)
+        await session.asks.answer(ask, {"action": "decline"}, ME)
         assert json.loads(await told(session, call))["action"] == "decline"
         call, ask = await ask_of(session, "sample_as_task")
-        await session.asking.answer(ask, {"action": "decline"}, ME)
+        await session.asks.answer(ask, {"action": "decline"}, ME)
         denied = json.loads(await told(session, call))
         assert denied == {"error": {"code": -1, "message": "User rejected sampling request"}}
         call, ask = await ask_of(session, "elicit_as_task")
-        await session.asking.answer(ask, {"action": "fail", "code": -32050, "message": "No desk today"}, ME)
+        await session.asks.answer(ask, {"action": "fail", "code": -32050, "message": "No desk today"}, ME)
         failed = json.loads(await told(session, call))
         assert failed == {"error": {"code": -32050, "message": "No desk today"}}
 
@@ -115,11 +116,11 @@ async def test_plain_requests_of_the_previous_sdk(session: Session, transport: s
         await connected(session, target)
         call, ask = await ask_of(session, "elicit")
         assert ask.origin == "request" and ask.call_id == call.id
-        await session.asking.answer(ask, {"action": "accept", "content": CONTENT}, ME)
+        await session.asks.answer(ask, {"action": "accept", "content": CONTENT}, ME)
         got = json.loads(await told(session, call))
         assert (got["action"], got["content"]) == ("accept", CONTENT)
         call, ask = await ask_of(session, "sample")
-        await session.asking.answer(ask, {"action": "respond", "result": SAID}, ME)
+        await session.asks.answer(ask, {"action": "respond", "result": SAID}, ME)
         got = json.loads(await told(session, call))
         assert {key: got[key] for key in SAID} == SAID
 
@@ -149,7 +150,7 @@ async def test_every_tool_of_server_everything_that_asks(session: Session, trans
                 said: dict[str, Any] = {"action": "respond", "result": SAID}
             else:
                 said = {"action": "accept", "content": _filled(ask)}
-            await session.asking.answer(ask, said, ME)
+            await session.asks.answer(ask, said, ME)
             text = await told(session, call)
             assert ("Grüße, 世界 🌊" if sampling else "Ines") in text, (name, text)
         # Its form says "do not give us your … pin", and is warned of all the same.

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.model import Gone
+from app.core.errors import Gone
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import (

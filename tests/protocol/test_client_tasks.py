@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from app.core.asks import RELATED_TASK
-from app.core.model import Refused
+from app.core.errors import Refused
 from app.sessions import PARLEY, Identity, Session, SessionRegistry
 from app.settings import Limits, local
 from tests.conftest import Processes
@@ -132,7 +132,7 @@ async def test_a_question_in_the_middle_lands_in_the_inbox_and_belongs_to_the_ta
         assert (ask.task_id, ask.call_id, ask.related_task) == (task.id, started.id, task.task_id)
         assert (started.state, started.asks, task.asks) == ("waiting", [ask.id], [ask.id])
         assert ask.expires_at == task.expires_at
-        await session.asking.answer(ask, {"action": "accept", "content": {"name": "Ines"}}, ME)
+        await session.asks.answer(ask, {"action": "accept", "content": {"name": "Ines"}}, ME)
         assert await text_of(session, started) == "done for Ines"
         [reply] = [each for each in peer.replies() if str(each.get("id")).startswith("ask-")]
         assert reply["result"]["_meta"] == {RELATED_TASK: {"taskId": task.task_id}}
@@ -662,6 +662,6 @@ async def test_several_tasks_at_once_each_end_with_their_own_result(session: Ses
         calls = [begin(session) for _ in range(4)]
         await until(session, lambda: session.open_asks == 4)
         for ask in reversed(session.inbox.open):
-            await session.asking.answer(ask, {"action": "accept", "content": {"name": f"for {ask.call_id}"}}, ME)
+            await session.asks.answer(ask, {"action": "accept", "content": {"name": f"for {ask.call_id}"}}, ME)
         for each in calls:
             assert await text_of(session, each) == f"done for for {each.id}"

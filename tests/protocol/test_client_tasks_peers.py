@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.core.model import AnyTarget, DemoTarget, HttpTarget, StdioTarget
+from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
 from app.sessions import Session
 from tests import peers
 from tests.drive import ME, ROOT, SERVERS, call, call_tool, connected, settled, until
@@ -74,7 +74,7 @@ async def test_tools_of_the_previous_sdk_run_as_tasks(session: Session, transpor
         task = await task_of(session, booked)
         assert (ask.task_id, ask.call_id) == (task.id, booked.id)
         assert (task.immediate, task.requested_ttl, task.ttl) == ("We are on it.", 90_000, 90_000)
-        await session.asking.answer(ask, {"action": "accept", "content": {"name": "Ines"}}, ME)
+        await session.asks.answer(ask, {"action": "accept", "content": {"name": "Ines"}}, ME)
         assert await text_of(session, booked) == "Booked for Ines"
         assert musts(booked.findings) == []
         await until(session, lambda: task.status == "completed")
@@ -111,7 +111,7 @@ async def test_the_research_of_server_everything_asks_in_the_middle(session: Ses
         [ask] = session.inbox.open
         task = await task_of(session, started)
         assert (ask.task_id, ask.call_id, started.state) == (task.id, started.id, "waiting")
-        await session.asking.answer(ask, {"action": "accept", "content": {"interpretation": "snake"}}, ME)
+        await session.asks.answer(ask, {"action": "accept", "content": {"interpretation": "snake"}}, ME)
         assert "python (snake)" in await text_of(session, started)
         assert musts(started.findings) == [] and task.ttl == 300_000 and task.polls >= 1
         await until(session, lambda: task.status == "completed")
@@ -132,13 +132,13 @@ async def test_the_charter_of_the_demo_server_is_a_task_with_progress_and_a_ques
         await until(session, lambda: ask.settled and not task.waiting)
         again = session.client_tasks.fetch(task, ME)
         await until(session, lambda: session.open_asks)
-        await session.asking.answer(session.inbox.open[0], {"action": "accept", "content": {"who": "Ines"}}, ME)
+        await session.asks.answer(session.inbox.open[0], {"action": "accept", "content": {"who": "Ines"}}, ME)
         assert "sails for Ines" in await text_of(session, again) and "sails for Ines" in await text_of(session, started)
         assert started.progressed == 3 and started.findings == [] and again.findings == []
 
         declined = begin(session, "charter", seconds=0)
         await until(session, lambda: session.open_asks)
-        await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+        await session.asks.answer(session.inbox.open[0], {"action": "decline"}, ME)
         assert "No charter" in await text_of(session, declined)
         plain = session.start_call("tools/call", {"name": "charter", "arguments": {"seconds": 0, "ask": False}}, by=ME)
         assert "nobody in particular" in await text_of(session, plain)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.core.model import DemoTarget, HttpTarget, Root, StatePlan
+from app.core.calls import StatePlan
+from app.core.options import Root
+from app.core.targets import DemoTarget, HttpTarget
 from app.sessions import Session
 from tests.drive import ME, call, call_tool, connected, findings, settled, until
 from tests.drive_modern import SAMPLED, begin
@@ -38,7 +40,7 @@ def desk(way: str) -> Iterator[DemoTarget | HttpTarget]:
 async def answer(session: Session, kind: str, said: dict[str, Any]) -> None:
     """Answer the open ask of this kind."""
     (found,) = [ask for ask in session.inbox.open if ask.kind == kind and ask.state == "open"]
-    await session.asking.answer(found, said, ME)
+    await session.asks.answer(found, said, ME)
 
 
 @pytest.mark.requirement("R6-30", "R6-31", "R6-32", "R6-35")
@@ -126,7 +128,7 @@ async def test_the_parade_plays_in_rounds_too(session: Session) -> None:
     while not running.settled:
         await until(session, lambda: running.settled or session.inbox.open)
         for ask in list(session.inbox.open):
-            await session.asking.answer(ask, said[ask.kind], ME)
+            await session.asks.answer(ask, said[ask.kind], ME)
             await until(session, lambda ask=ask: ask.settled)  # type: ignore[misc]
     assert running.state == "done", running.error
     played = (await session.result(running))["structuredContent"]

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import pytest
 
-from app.core.model import HttpTarget, StdioTarget
-from app.core.modern import GONE_METHODS
+from app.core.rules.stateless import GONE_METHODS
+from app.core.targets import HttpTarget, StdioTarget
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits
 from tests import peers

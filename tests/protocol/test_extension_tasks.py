@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.core.model import Call, DemoTarget, Gone, HttpTarget, StdioTarget
-from app.core.tasks import ClientTask
+from app.core.calls import Call
+from app.core.errors import Gone
+from app.core.targets import DemoTarget, HttpTarget, StdioTarget
+from app.core.tasks.running import ClientTask
 from app.sessions import Session
 from tests import peers
 from tests.drive import ME, SERVERS, call, call_tool, connected, echoes, settled, until
@@ -66,11 +68,11 @@ async def test_a_task_asks_is_answered_in_parts_and_completes(session: Session, 
         form, sampling = session.inbox.open
         assert {each.origin for each in (form, sampling)} == {"task-input"} and form.task_id == task.id
         assert running.state == "waiting"
-        await session.asking.answer(form, SAID, ME)
+        await session.asks.answer(form, SAID, ME)
         assert form.state == "answered"
         await until(session, lambda: task.polls >= 4)  # the other is still wanted, and nothing is asked twice
         assert session.inbox.open == [sampling]
-        await session.asking.answer(sampling, {"action": "respond", "result": SAMPLED}, ME)
+        await session.asks.answer(sampling, {"action": "respond", "result": SAMPLED}, ME)
         answers = json.loads(await text_of(session, running))
         assert answers == {"a": SAID, "b": SAMPLED, "c": {"roots": []}}
         updates = [each["params"]["inputResponses"] for each in peer.received("tasks/update")]
@@ -137,7 +139,7 @@ async def test_a_task_that_is_gone_says_so(session: Session, tmp_path: Path) -> 
     await until(session, lambda: session.inbox.open)
     (ask,) = session.inbox.open
     with pytest.raises(Gone):
-        await session.asking.answer(ask, SAID, ME)
+        await session.asks.answer(ask, SAID, ME)
     assert session.inbox.open == [ask]
     await call_tool(session, "set", {"errors": {"tasks/get": {"code": -32602, "message": "Unknown task"}}})
     await settled(session, running)
@@ -150,7 +152,7 @@ async def test_a_refused_sampling_abandons_the_call_and_the_task_is_watched(sess
     await reach(session, peer)
     running, task = await run(session)
     await until(session, lambda: session.inbox.open)
-    await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+    await session.asks.answer(session.inbox.open[0], {"action": "decline"}, ME)
     await settled(session, running)
     assert (running.state, running.abandoned) == ("cancelled", True) and not peer.received("tasks/update")
     polls = task.polls
@@ -175,7 +177,7 @@ async def test_a_subscription_tells_of_a_task_before_the_poll_does(session: Sess
     peer = modern_stdio(tmp_path / "record", task={"job": slow}, listen={"then": then})
     await reach(session, peer)
     running, task = await run(session)
-    one = session.listening.open({"taskIds": [task.task_id]})
+    one = session.subscriptions.open({"taskIds": [task.task_id]})
     await settled(session, running)
     assert running.state == "done" and task.polls == 0 and one.heard == 3
     assert len(session.inbox.asks) == 1  # asked once, and taken back when the task was over
@@ -190,7 +192,7 @@ async def test_rounds_may_come_before_the_task_and_no_task_comes_unasked(session
     await reach(session, peer)
     await run(session)  # so that the server knows a task by that id
     running, (form,) = await begin(session, "ask")
-    await session.asking.answer(form, SAID, ME)
+    await session.asks.answer(form, SAID, ME)
     await settled(session, running)
     assert running.state == "done" and len(running.rounds) == 1 and running.task_id is not None
     await session.disconnect()
@@ -210,7 +212,7 @@ async def test_a_task_is_followed_again_after_a_reconnect(session: Session, tmp_
         await reach(session, peer)
         await until(session, lambda: session.inbox.open)
         assert task.gone is None and "task" not in peer.received("tools/call")[0]["params"]
-        await session.asking.answer(session.inbox.open[0], SAID, ME)
+        await session.asks.answer(session.inbox.open[0], SAID, ME)
         await until(session, lambda: task.status == "completed")
 
 
@@ -223,7 +225,7 @@ async def test_the_demo_goes_on_a_voyage_as_a_task(session: Session) -> None:
     for ask in list(session.inbox.open):
         said = SAMPLED if ask.kind == "sampling" else None
         answer = {"action": "respond", "result": said} if said else {"action": "accept", "content": {"sure": True}}
-        await session.asking.answer(ask, answer, ME)
+        await session.asks.answer(ask, answer, ME)
     assert "Back after 2 days" in await text_of(session, running)
     assert running.task_id is not None and [each for each in running.findings if each.level == "must"] == []
     await session.disconnect()
@@ -255,5 +257,5 @@ async def test_fastmcp_tasks_are_answered_from_the_inbox(session: Session, way: 
         await until(session, lambda: session.inbox.open)
         (ask,) = session.inbox.open
         assert ask.origin == "task-input" and booked.task_id is not None
-        await session.asking.answer(ask, {"action": "accept", "content": {"time": "19:00", "people": 2}}, ME)
+        await session.asks.answer(ask, {"action": "accept", "content": {"time": "19:00", "people": 2}}, ME)
         assert "19:00" in await text_of(session, booked)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.core.model import Root, StdioTarget
+from app.core.options import Root
+from app.core.targets import StdioTarget
 from app.sessions import Session
 from tests import drive, peers
 

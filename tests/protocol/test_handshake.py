@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from app import __version__
-from app.core.model import HANDSHAKE_VERSIONS, Options, StdioTarget
-from app.protocol.connection import client_capabilities
+from app.core.options import Options
+from app.core.revisions import HANDSHAKE_VERSIONS
+from app.core.targets import StdioTarget
+from app.protocol.handshake import client_capabilities
 from app.sessions import Session
 from tests import peers
 from tests.drive import (
@@ -64,7 +66,7 @@ async def test_every_revision_is_spoken_with_every_server(session: Session, name
 @pytest.mark.requirement("R5-20", "R5-23", "R5-22", "R5-29")
 @pytest.mark.parametrize("name", ["mcp 2.3", "mcp 1.30"])
 async def test_an_sdk_server_gets_roots_and_reports_progress_and_structured_output(session: Session, name: str):
-    from app.core.model import Root
+    from app.core.options import Root
 
     await session.set_roots([Root(uri="file:///srv/data", name="data")])
     await connected(session, server(name))

@@ -8,9 +8,10 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from app.core.model import HttpTarget, Root
+from app.core.options import Root
+from app.core.targets import HttpTarget
 from app.egress import Egress
-from app.protocol import http as http_link
+from app.protocol.links import http as http_link
 from app.sessions import Session, SessionRegistry
 from tests.drive import (
     HANG,

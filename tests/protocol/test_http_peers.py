@@ -8,7 +8,7 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from app.core.model import Root
+from app.core.options import Root
 from app.sessions import Session
 from tests.drive import HANG, ME, call_tool, connected, findings, flushed, inbound, raws, settled, until
 from tests.drive_http import Peer, everything_web, sdk_web

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.core.model import DemoTarget, Gone, Refused
+from app.core.errors import Gone, Refused
+from app.core.targets import DemoTarget
 from app.sessions import Session
 from tests.conftest import Clock
 from tests.drive import ME, call_tool, connected, echoes, findings, raw_target, until
@@ -30,7 +31,7 @@ async def test_events_come_to_the_subscription_that_asked(session: Session, tmp_
     honored = {"toolsListChanged": True, "resourceSubscriptions": ["x://a"]}
     with modern_peer(way, tmp_path / "record", listen={"then": then}, honored=honored) as peer:
         await reach(session, peer)
-        one = session.listening.open({**ALL, "promptsListChanged": False})
+        one = session.subscriptions.open({**ALL, "promptsListChanged": False})
         await until(session, lambda: one.heard == 2)
         assert one.state == "open" and peer.received("subscriptions/listen")[0]["params"]["notifications"] == ALL
         assert one.refused == ["resourceSubscriptions (1 of 2)"] and [each.id for each in one.findings] == ["R6-41"]
@@ -39,7 +40,7 @@ async def test_events_come_to_the_subscription_that_asked(session: Session, tmp_
             ("notifications/resources/updated", "x://a"),
         ]
         await until(session, lambda: len(peer.received("tools/list")) == 2)  # the list was read again
-        assert session.watching.of["x://a"].updates == 1
+        assert session.resources.of["x://a"].updates == 1
         await echoes(session)  # beside the open stream
         if way == "http":
             assert peer.headers("subscriptions/listen")[0]["mcp-method"] == "subscriptions/listen"
@@ -50,15 +51,15 @@ async def test_events_come_to_the_subscription_that_asked(session: Session, tmp_
 async def test_stopping_closes_the_stream_or_says_so(session: Session, tmp_path: Path, way: str) -> None:
     with modern_peer(way, tmp_path / "record") as peer:
         await reach(session, peer)
-        one = session.listening.open(ALL)
+        one = session.subscriptions.open(ALL)
         await until(session, lambda: one.state == "open")
-        session.listening.stop(one)
+        session.subscriptions.stop(one)
         await witnessed(peer.closed)
         assert peer.closed() == [one.rpc_id] and one.state == "stopped"
         await echoes(session)
         assert len(peer.received("notifications/cancelled")) == (1 if way == "stdio" else 0)
         with pytest.raises(Gone):
-            session.listening.stop(one)
+            session.subscriptions.stop(one)
 
 
 @pytest.mark.requirement("R6-44")
@@ -69,18 +70,18 @@ async def test_both_endings_are_clean_and_a_cut_is_not(
 ) -> None:
     with modern_peer(way, tmp_path / "record", listen={"end": end}) as peer:
         await reach(session, peer)
-        one = session.listening.open(ALL)
+        one = session.subscriptions.open(ALL)
         await until(session, lambda: not one.live)
         assert one.state == state and not peer.received("notifications/cancelled")
         if end != "cut" or way == "http":
-            again = session.listening.again(one)  # offered after any end
+            again = session.subscriptions.again(one)  # offered after any end
             await until(session, lambda: not again.live)
             assert len(peer.received("subscriptions/listen")) == 2
             return
         # On a pipe the cut is the end of the server: after a new connection what was lost is asked for again.
         await until(session, lambda: session.info.state == "lost")
         await reach(session, modern_stdio(tmp_path / "two"))
-        again = list(session.listening.of.values())[-1]
+        again = list(session.subscriptions.of.values())[-1]
         await until(session, lambda: again.state == "open")
         assert again.asked == ALL and again is not one
 
@@ -98,7 +99,7 @@ async def test_what_does_not_belong_on_a_subscription_is_flagged(session: Sessio
     ]
     peer = modern_stdio(tmp_path / "record", listen={"early": [TOOLS], "then": then})
     await reach(session, peer, log_level="info")
-    one = session.listening.open({"toolsListChanged": True})
+    one = session.subscriptions.open({"toolsListChanged": True})
     await until(session, lambda: sum(each.id.startswith("R6") for each in findings(session)) >= 6)
     said = [(each.id, each.text) for each in findings(session)]
     assert [rule for rule, _ in said if rule.startswith("R6")] == ["R6-42", "R6-41", "R6-45", "R6-45", "R6-42", "R6-42"]
@@ -108,16 +109,16 @@ async def test_what_does_not_belong_on_a_subscription_is_flagged(session: Sessio
 @pytest.mark.requirement("R6-40")
 async def test_subscriptions_belong_to_the_new_era(session: Session, tmp_path: Path) -> None:
     with pytest.raises(Gone):
-        session.listening.open(ALL)
+        session.subscriptions.open(ALL)
     await connected(session, raw_target())
     with pytest.raises(Refused):
-        session.listening.open(ALL)
+        session.subscriptions.open(ALL)
     await session.disconnect()
     peer = modern_stdio(tmp_path / "record", errors={"subscriptions/listen": {"code": -32601, "message": "No"}})
     await reach(session, peer)
     with pytest.raises(Refused):
-        session.listening.open({"toolsListChanged": False})
-    one = session.listening.open(ALL)
+        session.subscriptions.open({"toolsListChanged": False})
+    one = session.subscriptions.open(ALL)
     await until(session, lambda: one.state == "refused")
     assert "-32601" in one.words
 
@@ -125,13 +126,13 @@ async def test_subscriptions_belong_to_the_new_era(session: Session, tmp_path: P
 @pytest.mark.requirement("R6-40", "R6-41")
 async def test_the_demo_tells_of_its_board(session: Session) -> None:
     await connected(session, DemoTarget(), era="modern")
-    one = session.listening.open({"resourceSubscriptions": ["desk://board"]})
+    one = session.subscriptions.open({"resourceSubscriptions": ["desk://board"]})
     await until(session, lambda: one.state == "open")
     await call_tool(session, "advance_board", {"steps": 1})
     await until(session, lambda: one.heard == 1)
     assert one.events[0].about == "desk://board" and one.refused == []
     with pytest.raises(Gone):
-        session.watching.subscribe("desk://board", True, by=ME)
+        session.resources.subscribe("desk://board", True, by=ME)
 
 
 # --- freshness -------------------------------------------------------------------------------------------------------
@@ -177,7 +178,7 @@ async def test_a_change_makes_a_fresh_list_stale(session: Session, tmp_path: Pat
     peer = modern_stdio(tmp_path / "record", list={"ttlMs": 60_000}, listen={"then": [TOOLS]})
     await reach(session, peer)
     assert session.tools.scope == "private"
-    session.listening.open({"toolsListChanged": True})
+    session.subscriptions.open({"toolsListChanged": True})
     await until(session, lambda: len(peer.received("tools/list")) == 2 and session.tools.state == "ready")
 
 
@@ -186,7 +187,7 @@ async def test_there_is_no_ping(session: Session, tmp_path: Path) -> None:
     peer = modern_stdio(tmp_path / "record")
     await reach(session, peer)
     with pytest.raises(Gone):
-        await session.pinging.ping(by=ME)
+        await session.pings.ping(by=ME)
     with pytest.raises(Gone):
-        session.pinging.repeat(1_000)
+        session.pings.repeat(1_000)
     assert not peer.received("ping")

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.core.model import LIVE_OPTIONS, Options, Refused
+from app.core.errors import Refused
+from app.core.options import LIVE_OPTIONS, Options
 from app.sessions import Session
 from tests.drive import ME, RawPeer, call, connected, flushed, raw_target, until
 

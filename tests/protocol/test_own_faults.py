@@ -11,14 +11,14 @@ import anyio
 import pytest
 
 import app.sessions
-from app.core.model import DemoTarget
-from app.protocol.receiver_tasks import ReceiverTasks
+from app.core.targets import DemoTarget
+from app.core.tasks.received import ReceiverTasks
 from app.protocol.rpc import Rpc
 from app.sessions import Session, SessionRegistry
-from app.sessions.calling import Calling
-from app.sessions.comparing import Comparing
-from app.sessions.listing import Listings
-from app.sessions.pinging import Pinging
+from app.sessions.calls import Calls
+from app.sessions.compare import Comparisons
+from app.sessions.lists import Lists
+from app.sessions.ping import Pings
 from tests.drive import HANG, ME, call_tool, connect, connected, echoes, raw_target, until
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ ROOMS = Path(app.sessions.__file__).parent
 def entry_points() -> list[tuple[str, str]]:
     """Class and method of everything that a session starts as a task of its own."""
     found = set()
-    for path in ROOMS.glob("*.py"):
+    for path in ROOMS.rglob("*.py"):
         for room in ast.walk(ast.parse(path.read_text())):
             if not isinstance(room, ast.ClassDef):
                 continue
@@ -89,14 +89,14 @@ async def ended(
 
 def test_the_entry_points_are_found() -> None:
     found = entry_points()
-    assert {("Listings", "_read"), ("Calling", "_run"), ("Session", "_live"), ("Pinging", "_repeating")} <= set(found)
+    assert {("Lists", "_read"), ("Calls", "_run"), ("Session", "_live"), ("Pings", "_repeating")} <= set(found)
     assert len(found) >= 13
 
 
 def test_h12_nothing_of_a_session_is_started_beside_the_guard() -> None:
     """Only the guards themselves, and what must be there before anything works, go into the group of all sessions."""
     unguarded = []
-    for path in ROOMS.glob("*.py"):
+    for path in ROOMS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("group.start_soon"):
                 what = ast.unparse(node.args[0])
@@ -124,25 +124,25 @@ async def test_h12_a_fault_in_any_task_of_a_session_ends_only_its_connection(
 
 
 async def _list(session: Session, patch: Callable[[type, str], None]) -> None:
-    patch(Listings, "_read")
+    patch(Lists, "_read")
     await connect(session, raw_target())
 
 
 async def _ping(session: Session, patch: Callable[[type, str], None]) -> None:
-    patch(Pinging, "_repeating")
+    patch(Pings, "_repeating")
     await connected(session, raw_target())
-    session.pinging.repeat(1_000)
+    session.pings.repeat(1_000)
 
 
 async def _compare(session: Session, patch: Callable[[type, str], None]) -> None:
-    patch(Comparing, "_run")
+    patch(Comparisons, "_run")
     await connected(session, raw_target())
-    session.comparing.begin(await call_tool(session, "echo"), ME)
+    session.comparisons.begin(await call_tool(session, "echo"), ME)
 
 
 async def _call(session: Session, patch: Callable[[type, str], None]) -> None:
     await connected(session, raw_target())
-    patch(Calling, "_run")
+    patch(Calls, "_run")
     session.start_call("ping", None, by=ME)
 
 
@@ -193,14 +193,14 @@ async def test_h12_comparisons_keep_no_closed_session_alive(registry: SessionReg
     first = await call_tool(session, "echo")
     others: list[weakref.ref[Session]] = []
     for _ in range(30):
-        found = session.comparing.begin(first, ME)
+        found = session.comparisons.begin(first, ME)
         others.append(weakref.ref(found.other))
-        await until(session, lambda: session.comparing.of[first.id].failed)
+        await until(session, lambda: session.comparisons.of[first.id].failed)
         await registry.close(found.other)
     await echoes(session)
     gc.collect()
     assert sum(other() is not None for other in others) == 0
-    assert session.comparing.of[first.id].open is None
+    assert session.comparisons.of[first.id].open is None
 
 
 @pytest.mark.requirement("H12")
@@ -208,7 +208,7 @@ async def test_h12_the_events_of_the_other_session_are_not_ours(registry: Sessio
     await connected(session, DemoTarget(), era="modern")
     first = await call_tool(session, "echo", {"message": "hello"})
     before = session.events.seq
-    found = session.comparing.begin(first, ME)
+    found = session.comparisons.begin(first, ME)
     other = found.other
     for _ in range(2_000):
         other.changed("call.changed", found.other_call or "c1")

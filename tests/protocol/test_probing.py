@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.core.model import Options, StdioTarget
+from app.core.options import Options
+from app.core.targets import StdioTarget
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
 from tests import peers

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from app.core.model import Gone
-from app.protocol import connection, rpc
-from app.protocol import http as http_link
+from app.core.errors import Gone
+from app.protocol import judge, rpc
+from app.protocol.links import http as http_link
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import HANG, ME, call, call_tool, connected, echoes, findings, flushed, inbound, settled, until
@@ -123,7 +123,7 @@ async def test_a_fault_of_ours_is_one_message_and_not_the_connection(
 
     peer = raw()
     await connected(session, peer.target)
-    monkeypatch.setattr(session.asking, "asked", fails)
+    monkeypatch.setattr(session.asks, "asked", fails)
     monkeypatch.setattr(session.server_log, "write", fails)
     await say(session, request(1, "elicitation/create", FORM), note("notifications/message", level="info", data="x"))
     assert (await answered(session, peer, 1))["error"]["code"] == -32603
@@ -148,7 +148,7 @@ async def test_a_task_taken_back_before_it_was_made_is_not_made(session: Session
     )
     await flushed(session)
     assert replies(peer, "q") == replies(peer, "r") == []
-    assert session.inbox.open == [] and list(session.asking.tasks) == []
+    assert session.inbox.open == [] and list(session.asks.tasks) == []
     listed = await operate(session, peer, "l", "tasks/list")
     assert listed["result"] == {"tasks": []}
 
@@ -171,7 +171,7 @@ async def test_one_id_used_again_and_again_is_bounded_like_many(session: Session
 
 
 async def open_one(session: Session) -> Any:
-    one = session.listening.open({"toolsListChanged": True})
+    one = session.subscriptions.open({"toolsListChanged": True})
     await until(session, lambda: one.state != "opening")
     return one
 
@@ -195,14 +195,14 @@ async def test_many_lost_subscriptions_do_not_spoil_the_next_connection(session:
     with modern_peer("http", tmp_path / "record", listen={"end": "cut"}) as peer:
         await reach(session, peer)
         for wanted in ["toolsListChanged"] * 25 + ["promptsListChanged"]:
-            session.listening.open({wanted: True})
-            await until(session, lambda: not session.listening.live)
+            session.subscriptions.open({wanted: True})
+            await until(session, lambda: not session.subscriptions.live)
         await session.disconnect()
         await reach(session, peer)
         assert session.info.state == "ready", session.info.trouble
         number = session.info.number
-        await until(session, lambda: all(not each.live for each in session.listening.of.values()))
-        asked = [each.asked for each in session.listening.of.values() if each.connection == number]
+        await until(session, lambda: all(not each.live for each in session.subscriptions.of.values()))
+        asked = [each.asked for each in session.subscriptions.of.values() if each.connection == number]
         assert asked == [{"toolsListChanged": True}, {"promptsListChanged": True}], "each filter once"
 
 
@@ -268,7 +268,7 @@ async def test_what_finds_no_room_in_the_inbox_is_asked_when_there_is_some(sessi
     for name in ("Ann", "Bob"):
         await until(session, lambda: session.inbox.open)
         [ask] = session.inbox.open
-        await session.asking.answer(ask, {"action": "accept", "content": {"name": name}}, ME)
+        await session.asks.answer(ask, {"action": "accept", "content": {"name": name}}, ME)
     answers = json.loads(await text_of(session, running))
     assert [answers[key]["content"]["name"] for key in ("a", "b")] == ["Ann", "Bob"]
 
@@ -283,7 +283,7 @@ async def test_large_asks_are_bounded_by_what_they_weigh(session: Session, raw: 
     await until(session, lambda: session.inbox.refused == 3)
     assert session.open_asks == 9
     for each in session.inbox.open:
-        await session.asking.answer(each, {"action": "decline"}, ME)
+        await session.asks.answer(each, {"action": "decline"}, ME)
     assert len(session.inbox.settled) == 2
     await echoes(session)
 
@@ -305,7 +305,7 @@ async def test_a_notice_of_the_end_without_the_result_is_no_result(session: Sess
     await reach(session, peer)
     running = session.start_call("tools/call", {"name": "job", "arguments": {}}, by=ME)
     await until(session, lambda: running.task_id or running.settled)
-    session.listening.open({"taskIds": ["secret-task-1"]})
+    session.subscriptions.open({"taskIds": ["secret-task-1"]})
     await settled(session, running)
     assert (await session.result(running))["content"] == RESULT["content"]
 
@@ -320,7 +320,7 @@ async def test_an_answer_that_came_too_late_for_its_task_leaves_no_open_ask(sess
     [ask] = session.inbox.open
     assert session.client_tasks.find(running.task_id or "").asks == running.asks == [ask.id], "once"
     with pytest.raises(Gone):
-        await session.asking.answer(ask, {"action": "accept", "content": {"name": "x"}}, ME)
+        await session.asks.answer(ask, {"action": "accept", "content": {"name": "x"}}, ME)
     await settled(session, running)
     assert (running.state, ask.state) == ("done", "withdrawn")
 
@@ -335,9 +335,26 @@ async def test_a_wait_for_the_result_that_was_lost_begins_again_while_input_is_n
         await connected(session, peer.target)
         running = begin(session)
         await until(session, lambda: session.inbox.open)
-        await session.asking.answer(session.inbox.open[0], {"action": "accept", "content": {"name": "Ines"}}, ME)
+        await session.asks.answer(session.inbox.open[0], {"action": "accept", "content": {"name": "Ines"}}, ME)
         assert await text_of(session, running) == "done for Ines"
         assert len(peer.received("tasks/result")) == 2
+
+
+@pytest.mark.requirement("R2-20", "R2-21")
+@pytest.mark.parametrize(("cut", "asked", "state"), [(1, 2, "done"), (2, 3, "done"), (9, 3, "failed")])
+async def test_a_result_that_was_lost_after_the_end_of_its_task_is_asked_for_again(
+    session: Session, cut: int, asked: int, state: str
+):
+    """The server still has it; a bounded number of times, each after a poll that shows so."""
+    with task_peer("http", cut=cut, script=[["finish", FINISHED]]) as peer:
+        await connected(session, peer.target)
+        running = begin(session)
+        await settled(session, running)
+        assert running.state == state
+        assert len(peer.received("tasks/result")) == asked
+        methods = [each["method"] for each in peer.received() if each.get("method", "").startswith("tasks/")]
+        first = methods.index("tasks/result")
+        assert methods[first:] == ["tasks/result", *["tasks/get", "tasks/result"] * (asked - 1)][: len(methods) - first]
 
 
 @pytest.mark.requirement("R2-08", "R2-42")
@@ -387,12 +404,12 @@ async def test_a_change_makes_stale_what_the_connection_before_had_read(session:
         tmp_path / "record", results={"resources/list": {**fresh, "cacheScope": "private"}}, listen={"then": [changed]}
     )
     await reach(session, peer)
-    await session.listings.known("resources", 60)
+    await session.lists.known("resources", 60)
     await session.disconnect()
     await reach(session, peer)
-    one = session.listening.open({"resourcesListChanged": True})
+    one = session.subscriptions.open({"resourcesListChanged": True})
     await until(session, lambda: one.heard == 1)
-    listing = await session.listings.known("resources", 60)
+    listing = await session.lists.known("resources", 60)
     assert not listing.from_cache, "the server said that it changed"
     assert len(peer.received("resources/list")) == 2
 
@@ -413,7 +430,7 @@ async def test_progress_of_a_task_that_began_after_a_round_ends_with_it(session:
     await reach(session, peer)
     running = session.start_call("tools/call", {"name": "job", "arguments": {}}, by=ME)
     await until(session, lambda: session.inbox.open)
-    await session.asking.answer(session.inbox.open[0], {"action": "accept", "content": {"name": "x"}}, ME)
+    await session.asks.answer(session.inbox.open[0], {"action": "accept", "content": {"name": "x"}}, ME)
     await settled(session, running)
     assert session.connection is not None and session.connection._rpc is not None
     assert session.connection._rpc._tokens == {}
@@ -491,7 +508,7 @@ async def test_no_status_is_told_before_the_server_has_the_task(session: Session
         await call_tool(session, "set", {"settings": {"delay": {"POST": 0.4}}})
         running = session.start_call("tools/call", {"name": "say", "arguments": {"lines": [ask, DONE]}}, by=ME)
         await until(session, lambda: session.open_asks == 1)
-        await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+        await session.asks.answer(session.inbox.open[0], {"action": "decline"}, ME)
         await settled(session, running)
         await witnessed(lambda: peer.received("notifications/tasks/status"))
         posts = {b'"result"' in each.body: each for each in peer.requests("POST")[-2:]}
@@ -533,7 +550,7 @@ async def test_a_large_result_that_is_still_being_judged_survives_the_end_of_its
 
     peer = raw()
     await connected(session, peer.target)
-    monkeypatch.setattr(connection, "_complaints", slow)
+    monkeypatch.setattr(judge, "_complaints", slow)
     running = session.start_call("tools/call", {"name": "huge", "arguments": {"bytes": 400_000}}, by=ME)
     session.start_call("x/exit", {}, by=ME)
     await until(session, lambda: session.info.state != "ready")

@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.model import StdioTarget
+from app.core.targets import StdioTarget
 from app.sessions import Session, SessionRegistry
-from app.sessions.listing import LISTS, ListName
+from app.sessions.lists import LISTS, ListName
 from app.settings import Limits, local
 from tests.conftest import Processes
 from tests.drive import HANG, ME, SERVERS, call_tool, connect, connected, findings, until
@@ -56,18 +56,18 @@ async def test_b06_a_list_that_changes_whenever_it_is_read_is_read_after_a_growi
 ) -> None:
     with anyio.fail_after(HANG):
         await connect(still, shelf(restless={LISTS[name].method: when}))
-        await still.listings.known(name, HANG)
-        restless = still.listings._restless[name]
+        await still.lists.known(name, HANG)
+        restless = still.lists._restless[name]
         for times, pause in enumerate([1.0, 2.0, 4.0, 4.0], 2):
             await until(still, lambda: restless.waits)
             assert restless.times == times and restless.pause(still.limits.relist_seconds) == pause
-            assert still.listings[name].state == "ready" and still.listings[name].items
+            assert still.lists[name].state == "ready" and still.lists[name].items
             assert await reads(still, name) == times, "the first, one more at once, and one after each pause"
             hand.push(pause)
             await until(still, lambda times=times: restless.times > times)  # type: ignore[misc]
         remarks = [one for one in findings(still) if one.id == "R5-28" and LISTS[name].method in one.text]
         assert [(one.id, one.level) for one in remarks] == [("R5-28", "note")], "said once"
-        assert remarks[0] in still.listings[name].findings
+        assert remarks[0] in still.lists[name].findings
         hand.push(100)
 
 
@@ -79,16 +79,16 @@ async def test_b06_a_burst_of_changes_is_read_at_once_and_remarked_by_nobody(sti
         for number in range(1, 4):
             hand.push(10)  # it has come to rest in between
             await call_tool(still, "send", {"messages": [changed] * 5})
-            await until(still, lambda: still.tools.state == "ready" and not still.listings._again)
+            await until(still, lambda: still.tools.state == "ready" and not still.lists._again)
             assert await reads(still, "tools") in range(1 + number, 2 + 2 * number)
-        assert not still.listings._restless["tools"].waits and findings(still) == []
+        assert not still.lists._restless["tools"].waits and findings(still) == []
 
 
 @pytest.mark.requirement("B06")
 async def test_b06_a_person_need_not_wait_for_the_pause(still: Session) -> None:
     with anyio.fail_after(HANG):
         await connect(still, shelf(restless={"tools/list": "before"}))
-        await until(still, lambda: still.listings._restless["tools"].waits)
+        await until(still, lambda: still.lists._restless["tools"].waits)
         before = await reads(still, "tools")
         await still.refresh_tools()
         assert await reads(still, "tools") == before + 1 and still.tools.state == "ready"

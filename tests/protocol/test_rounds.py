@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.core.model import Gone, Refused, Root, StatePlan
+from app.core.calls import StatePlan
+from app.core.errors import Gone, Refused
+from app.core.options import Root
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import ME, call, findings, settled, until
@@ -43,11 +45,11 @@ async def test_three_asks_are_answered_in_any_order_and_leave_together(
         assert [each.origin for each in (form, sampling, link)] == ["input-required"] * 3
         assert running.state == "waiting" and running.deadline_at is None
         assert [each.kind for each in session.inbox.settled] == ["roots"]  # answered from the list at once
-        await session.asking.answer(link, {"action": "accept"}, ME)
-        await session.asking.answer(sampling, {"action": "respond", "result": SAMPLED}, ME)
+        await session.asks.answer(link, {"action": "accept"}, ME)
+        await session.asks.answer(sampling, {"action": "respond", "result": SAMPLED}, ME)
         assert (link.state, sampling.state, form.state) == ("held", "held", "open")
         assert len(peer.received("tools/call")) == 1  # nothing leaves before the round is complete
-        await session.asking.answer(form, {"action": "accept", "content": {"name": "Ann"}}, ME)
+        await session.asks.answer(form, {"action": "accept", "content": {"name": "Ann"}}, ME)
         assert {each.state for each in (form, sampling, link)} == {"answered"}
         seen = await told(session, running)
         assert seen["inputResponses"] == {
@@ -74,10 +76,10 @@ async def test_a_decline_is_an_answer_and_rounds_follow_each_other(session: Sess
     peer = modern_stdio(tmp_path / "record", scripts={"ask": steps})
     await reach(session, peer)
     running, (form,) = await begin(session, "ask")
-    await session.asking.answer(form, {"action": "decline"}, ME)
+    await session.asks.answer(form, {"action": "decline"}, ME)
     await until(session, lambda: len(running.rounds) == 2 and session.inbox.open)
     (link,) = session.inbox.open
-    await session.asking.answer(link, {"action": "cancel"}, ME)
+    await session.asks.answer(link, {"action": "cancel"}, ME)
     assert await told(session, running) == {
         "inputResponses": {"b": {"action": "cancel"}},
         "requestState": "two",
@@ -96,7 +98,7 @@ async def test_no_state_means_none_is_sent(session: Session, tmp_path: Path) -> 
     peer = modern_stdio(tmp_path / "record", scripts={"ask": [needs(None, a=ask_form()), TELLS]})
     await reach(session, peer)
     running, (form,) = await begin(session, "ask")
-    await session.asking.answer(form, {"action": "decline"}, ME)
+    await session.asks.answer(form, {"action": "decline"}, ME)
     await settled(session, running)
     assert "requestState" not in peer.received("tools/call")[1]["params"]
     assert running.rounds[0].echo == "none"
@@ -115,7 +117,7 @@ async def test_prompts_and_resources_ask_too(
     await reach(session, peer)
     running = session.start_call(method, params, by=ME)
     await until(session, lambda: session.inbox.open)
-    await session.asking.answer(session.inbox.open[0], {"action": "accept", "content": {"name": "Ann"}}, ME)
+    await session.asks.answer(session.inbox.open[0], {"action": "accept", "content": {"name": "Ann"}}, ME)
     await settled(session, running)
     assert running.state == "done" and len(running.legs) == 2
     again = peer.received(method)[1]["params"]
@@ -130,8 +132,8 @@ async def test_who_refuses_a_sampling_abandons_the_call(session: Session, tmp_pa
     peer = modern_stdio(tmp_path / "record", scripts={"ask": [first, TELLS]})
     await reach(session, peer)
     running, (held, sampling, still) = await begin(session, "ask", 3)
-    await session.asking.answer(held, {"action": "decline"}, ME)
-    await session.asking.answer(sampling, said, ME)
+    await session.asks.answer(held, {"action": "decline"}, ME)
+    await session.asks.answer(sampling, said, ME)
     await settled(session, running)
     assert (running.state, running.abandoned, running.rounds[0].outcome) == ("cancelled", True, "abandoned")
     assert "no way to tell the server" in (running.cancel_reason or "")
@@ -145,14 +147,14 @@ async def test_a_held_answer_can_be_changed(session: Session, tmp_path: Path) ->
     peer = modern_stdio(tmp_path / "record", scripts={"ask": [needs("s", a=ask_form(), b=ask_form()), TELLS]})
     await reach(session, peer)
     running, (one, two) = await begin(session, "ask", 2)
-    await session.asking.answer(one, {"action": "accept", "content": {"name": "Ann"}}, ME)
+    await session.asks.answer(one, {"action": "accept", "content": {"name": "Ann"}}, ME)
     session.rounds.reopen(one)
     assert one.state == "open"
     with pytest.raises(Gone):
         session.rounds.reopen(two)
-    await session.asking.answer(two, {"action": "accept", "content": {"name": "Ben"}}, ME)
+    await session.asks.answer(two, {"action": "accept", "content": {"name": "Ben"}}, ME)
     assert running.state == "waiting"
-    await session.asking.answer(one, {"action": "accept", "content": {"name": "Cai"}}, ME)
+    await session.asks.answer(one, {"action": "accept", "content": {"name": "Cai"}}, ME)
     answers = (await told(session, running))["inputResponses"]
     assert [answers[key]["content"]["name"] for key in "ab"] == ["Cai", "Ben"]
 
@@ -200,10 +202,10 @@ async def test_testers_may_send_another_state_on_purpose(
     peer = modern_stdio(tmp_path / "record", scripts={"ask": steps})
     await reach(session, peer)
     running, (form,) = await begin(session, "ask")
-    await session.asking.answer(form, {"action": "decline"}, ME)
+    await session.asks.answer(form, {"action": "decline"}, ME)
     await until(session, lambda: len(running.rounds) == 2 and session.inbox.open)
     session.rounds.plan_state(running, plan)
-    await session.asking.answer(session.inbox.open[0], {"action": "decline"}, ME)
+    await session.asks.answer(session.inbox.open[0], {"action": "decline"}, ME)
     await until(session, lambda: running.settled or len(running.rounds) == 3)
     assert running.rounds[1].echo == echo and running.rounds[0].echo == "same"
     assert peer.received("tools/call")[2]["params"].get("requestState") == sent
@@ -219,7 +221,7 @@ async def test_an_old_round_can_be_sent_again_as_a_call_of_its_own(session: Sess
     running, (form,) = await begin(session, "ask")
     with pytest.raises(Refused):
         session.rounds.resend(running, 1, None, ME)
-    await session.asking.answer(form, {"action": "accept", "content": {"name": "Ann"}}, ME)
+    await session.asks.answer(form, {"action": "accept", "content": {"name": "Ann"}}, ME)
     await settled(session, running)
     with pytest.raises(Gone):
         session.rounds.plan_state(running, StatePlan("drop"))
@@ -295,10 +297,24 @@ async def test_links_have_no_id_in_this_era_and_error_32042_is_gone(session: Ses
     await reach(session, peer)
     running, (link,) = await begin(session, "ask")
     assert [each.id for each in link.findings] == ["R4-49"]
-    await session.asking.answer(link, {"action": "accept"}, ME)
+    await session.asks.answer(link, {"action": "accept"}, ME)
     assert (await told(session, running))["inputResponses"] == {"a": {"action": "accept"}}
     failed = await call(session, "prompts/get", {"name": "p"})
     assert "R4-49" in [each.id for each in failed.findings]
+
+
+@pytest.mark.requirement("R4-49")
+async def test_questions_of_one_message_have_their_own_findings_and_the_call_has_all(
+    session: Session, tmp_path: Path
+) -> None:
+    old = ask_link()
+    old["params"]["elicitationId"] = "e1"
+    peer = modern_stdio(tmp_path / "record", scripts={"ask": [needs("s", a=ask_form(), b=old, c=old), TELLS]})
+    await reach(session, peer)
+    running, asked = await begin(session, "ask", 3)
+    assert [[each.id for each in ask.findings] for ask in asked] == [[], ["R4-49"], ["R4-49"]]
+    beside = session.messages.findings(running.legs[0].reply_seq or 0)
+    assert running.findings == list(beside) and [each.id for each in beside] == ["R4-49", "R4-49"]
 
 
 @pytest.mark.requirement("R6-31", "R6-50")
@@ -306,7 +322,7 @@ async def test_a_call_that_ends_takes_its_asks_with_it(session: Session, tmp_pat
     peer = modern_stdio(tmp_path / "record", scripts={"ask": [needs("s", a=ask_form(), b=ask_form()), TELLS]})
     await reach(session, peer)
     running, (one, two) = await begin(session, "ask", 2)
-    await session.asking.answer(one, {"action": "decline"}, ME)
+    await session.asks.answer(one, {"action": "decline"}, ME)
     session.cancel_call(running.id)
     await until(session, lambda: not session.inbox.open)
     assert (one.state, two.state) == ("withdrawn", "withdrawn")
@@ -318,7 +334,7 @@ async def test_a_call_that_ends_takes_its_asks_with_it(session: Session, tmp_pat
     await settled(session, running)
     assert (running.state, one.state, two.state) == ("failed", "lost", "lost")
     with pytest.raises(Gone):
-        await session.asking.answer(two, {"action": "decline"}, ME)
+        await session.asks.answer(two, {"action": "decline"}, ME)
 
 
 @pytest.mark.requirement("R6-31", "R6-32")

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.model import Root
+from app.core.options import Root
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import HANG, RawPeer, call_tool, connected, echoes, findings, flushed, inbound, raw_target

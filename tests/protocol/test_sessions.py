@@ -8,7 +8,9 @@ import anyio
 import psutil
 import pytest
 
-from app.core.model import DemoTarget, Gone, Options, Refused, StdioTarget
+from app.core.errors import Gone, Refused
+from app.core.options import Options
+from app.core.targets import DemoTarget, StdioTarget
 from app.sessions import Identity, Session, SessionRegistry
 from app.settings import Limits, local
 from tests.conftest import Clock, Processes

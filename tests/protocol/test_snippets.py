@@ -15,7 +15,9 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.model import Call, DemoTarget, Gone, HttpTarget, StdioTarget
+from app.core.calls import Call
+from app.core.errors import Gone
+from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.sessions import Session
 from app.web import snippets
 from tests import drive

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.core.model import StdioTarget
-from app.protocol.transports import INHERITED
+from app.core.targets import StdioTarget
+from app.protocol.links.stdio import INHERITED
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import SERVERS, b64, call, connect, connected, echoes, raw_target, raws

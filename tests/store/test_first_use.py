@@ -6,7 +6,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from app.core.model import DemoTarget, HttpTarget, Options, StdioTarget
+from app.core.options import Options
+from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.sessions import Identity, SessionRegistry
 from app.settings import local
 from app.store import FILE, Store
@@ -27,7 +28,8 @@ sys.meta_path.insert(0, Watch())
 
 import anyio
 from pathlib import Path
-from app.core.model import DemoTarget, Options
+from app.core.options import Options
+from app.core.targets import DemoTarget
 from app.sessions import SessionRegistry
 from app.settings import local
 from app.store import Store

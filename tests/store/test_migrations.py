@@ -13,7 +13,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from app.core.model import DemoTarget, HttpTarget, Options, StdioTarget
+from app.core.options import Options
+from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.store import FILE, Store, engine, sqlite, tables
 from tests.store.files import (
     CLEAN,
@@ -212,7 +213,8 @@ import sys, anyio, logging
 from pathlib import Path
 from sqlalchemy import Engine, event
 from app.store import Store, sqlite
-from app.core.model import DemoTarget, Options
+from app.core.options import Options
+from app.core.targets import DemoTarget
 
 folder, place = Path(sys.argv[1]), sys.argv[2]
 logging.basicConfig(stream=sys.stdout, format="%(message)s")

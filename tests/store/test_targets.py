@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from app.core.model import DemoTarget, Gone, HttpTarget, Options, Refused, StdioTarget, wire_time
+from app.core.errors import Gone, Refused
+from app.core.options import Options
+from app.core.targets import DemoTarget, HttpTarget, StdioTarget
+from app.core.times import wire_time
 from app.store import FILE, RECENT, Store, without_secrets
 from app.web import render
 
@@ -312,7 +315,8 @@ def test_m05_many_processes_write_at_the_same_time_and_none_loses_a_saved_target
     program = """
 import sys, anyio
 from pathlib import Path
-from app.core.model import HttpTarget, Options
+from app.core.options import Options
+from app.core.targets import HttpTarget
 from app.store import Store
 
 async def main():

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core import checks
-from app.core.jsontext import Parsed, parse
-from app.core.model import Finding
+from app.core.json.text import Parsed, parse
+from app.core.rules import checks
+from app.core.wire import Finding
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "a"}
 

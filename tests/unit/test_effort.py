@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.core import checks
-from app.core.effort import steps
+from app.core.rules import checks
+from app.core.schema.cost import steps
 
 AFFORDABLE = 5_000_000
 

@@ -7,7 +7,7 @@ import jsonschema_rs
 import pytest
 
 from app.core import forms
-from app.core.forms import sentences
+from app.core.schema import explain
 from tests.unit.form_browser import Page, draw
 
 D7 = "http://json-schema.org/draft-07/schema#"
@@ -205,14 +205,14 @@ def test_a_box_becomes_a_field_again_as_soon_as_its_value_fits():
         ('{"a": 1', "Not JSON: line 1, column 8: a comma or the closing bracket is missing."),
         ('{"a":\n tru}', "Not JSON: line 2, column 2: a value is missing."),
         ("[1] x", "Not JSON: line 1, column 5: there is more after the end."),
-        ("[NaN]", "NaN is not a value in JSON."),
+        ("[NaN]", "Not JSON: NaN is not a JSON value."),
         ("[1e400]", "1e400 is too large for a number in JSON."),
-        ('{"a": 1, "a": 2}', 'The key "a" stands twice in one object; the last one counts.'),
-        ("[" * 5000, "Nested deeper than 400 levels."),
+        ('{"a": 1, "a": 2}', 'The key "a" stands twice in one object.'),
+        ("[" * 5000, "It is nested deeper than 400 levels, which is more than Parley reads."),
     ],
 )
 def test_json_says_what_is_wrong_and_where(text: str, sentence: str):
-    assert forms.from_json_text(text)[1] == sentence
+    assert forms.from_json_text(text).problem == sentence
 
 
 def test_a_skeleton_has_something_for_whatever_must_be_there():
@@ -408,7 +408,7 @@ def test_an_error_is_placed_where_it_belongs(schema: Any, value: Any, errors: di
 def test_every_kind_of_error_has_its_own_sentence():
     kinds = {name for name in vars(jsonschema_rs.ValidationErrorKind) if name[0].isupper()}
     elsewhere = {"Custom"}  # keywords of our own, of which there are none
-    source = Path(sentences.__file__).read_text(encoding="utf-8")
+    source = Path(explain.__file__).read_text(encoding="utf-8")
     assert {kind for kind in kinds - elsewhere if f'"{kind}"' not in source} == set()
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from app.core import forms
-from app.core.forms import building, labour
+from app.core.forms import building
+from app.core.schema import labour
 from tests.unit.form_browser import Page, draw
 
 ALLOWED = 0.1

@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.protocol.link import Oversized
-from app.protocol.transports import LineSplitter
+from app.protocol.links.base import Oversized
+from app.protocol.links.stdio import LineSplitter
 
 streams = st.lists(st.sampled_from([b"\n", b"\r\n", b"a", b"{}", b"\xff", b"\xc3", b"\xa9", b"long line"])).map(
     b"".join

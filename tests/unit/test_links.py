@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from app.core.asks import secret_findings
+from app.core.calls import CallError
 from app.core.links import links_json, read, required_links
-from app.core.model import CallError
 
 GOOD = {"mode": "url", "elicitationId": "e1", "url": "https://sign.example.test/in", "message": "Sign in"}
 

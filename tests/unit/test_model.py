@@ -6,21 +6,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from app.core.model import (
-    TERMINAL,
-    Call,
-    CallState,
-    ConnectionInfo,
-    DemoTarget,
-    HttpTarget,
-    Options,
-    Refused,
-    Root,
-    StdioTarget,
-    Target,
-    target_digest,
-    wire_time,
-)
+from app.core.calls import TERMINAL, Call, CallState
+from app.core.connection import ConnectionInfo
+from app.core.errors import Refused
+from app.core.options import Options, Root
+from app.core.targets import DemoTarget, HttpTarget, StdioTarget, Target, target_digest
+from app.core.times import wire_time
 from app.settings import Limits, Settings, local
 
 STATES: tuple[CallState, ...] = ("running", "waiting", "done", "failed", "cancelled")

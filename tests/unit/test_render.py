@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.model import Finding, Message
+from app.core.wire import Finding, Message
 from app.web import render
 
 TAGS = {"div", "span", "details", "summary", "p"}

@@ -6,10 +6,11 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core import jsontext
 from app.core.asks import Answer, AnsweredBy, Ask, roots_result
+from app.core.calls import Call
 from app.core.events import EventKind
-from app.core.model import Call, Finding
+from app.core.json import text as jsontext
+from app.core.wire import Finding
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
 from app.web import patches, stream, views
@@ -130,7 +131,7 @@ def test_every_line_of_the_data_is_a_field_of_its_own():
 
 def call(session: Session, cid: str = "c1", **changes: Any) -> Call:
     made = Call(cid, "tools/call", {"name": "echo"}, 1.0, 1.0, **changes)
-    session.calls[cid] = made
+    session.calls.add(made)
     session.events.append("call.added", cid, 1.0)
     return made
 

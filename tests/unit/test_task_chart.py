@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.protocol.receiver_tasks import ReceiverTask
+from app.core.tasks.received import ReceiverTask
 from app.web.shell import fragment
 from app.web.task_chart import Chart, chart
 from tests.unit.test_receiver_tasks import Bench, accepted

@@ -7,9 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core import tasks
-from app.core.tasks import CORE, STATUSES, TERMINAL, Capabilities, ClientTask, capabilities_of, read_task, support_of
-from app.protocol import receiver_tasks
+from app.core.tasks import received
+from app.core.tasks import running as tasks
+from app.core.tasks.running import (
+    CORE,
+    STATUSES,
+    TERMINAL,
+    Capabilities,
+    ClientTask,
+    capabilities_of,
+    read_task,
+    support_of,
+)
 
 README = Path(__file__).parents[2] / "README.md"
 HONEST = {"taskId": "a", "status": "working", "createdAt": "x", "lastUpdatedAt": "y", "ttl": 5, "pollInterval": 7}
@@ -66,7 +75,7 @@ def test_both_state_machines_move_as_the_readme_draws_it():
     for before in STATUSES:
         for after in STATUSES:
             assert tasks.may_move(before, after) == ((before, after) in legal)
-            assert receiver_tasks.may_move(before, after) == ((before, after) in legal)
+            assert received.may_move(before, after) == ((before, after) in legal)
             followed = task(status=before)
             changed, findings = followed.take(read_task(CORE, {**HONEST, "status": after})[0], 1.0)  # type: ignore[arg-type]
             moved = (before, after) in legal

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from app.core.model import StdioTarget, target_digest
+from app.core.targets import StdioTarget, target_digest
 from app.sessions import Session
 from app.web.consent import Proposals
 from app.web.identity import LOCAL

@@ -342,7 +342,7 @@ async def test_nobody_else_sees_or_answers_them(
     [address] = await asked(victim, peer, form(task={}))
     own = app.state.registry.open(Identity("mallory", "Mallory"))
     base, mine = f"/s/{victim.id}", f"/s/{own.id}"
-    aid, tid = address.rpartition("/")[2], next(iter(victim.asking.tasks))
+    aid, tid = address.rpartition("/")[2], next(iter(victim.asks.tasks))
     pages = ["inbox", "inbox?count=1", "tasks", f"tasks/{tid}", "stage", "calls", "events?since=0", "log"]
     for path in (address, *(f"{base}/{page}" for page in pages)):
         for accept in ("text/html", "application/json"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.core.model import Call
+from app.core.calls import Call
 from app.sessions import Session
 from app.web import call_views, media
 from tests.web.asgi import Visitor
@@ -37,7 +37,7 @@ def keep(session: Session, result: Any, method: str = "tools/call", cid: str = "
     call.reply = json.dumps(
         {"jsonrpc": "2.0", "id": 1, **({"result": result} if result is not None else members)}
     ).encode()
-    session.calls[cid] = call
+    session.calls.add(call)
     return call
 
 

@@ -195,7 +195,7 @@ async def test_a_list_that_changed_says_what_is_new_changed_and_gone(opened: Any
     }
     patch = {stays["name"]: {"description": "now otherwise"}}
     await one.tool("change", list=name, add=[new], remove=[goes["name"]], patch=patch)
-    await until(one.session, lambda: one.session.listings[listed].news is not None)
+    await until(one.session, lambda: one.session.lists[listed].news is not None)
     told = (await one.json(page))["news"]
     assert told == {"new": [new[key]], "changed": [stays[key]], "gone": [goes[key]]}
     shown = await one.page(page)
@@ -269,7 +269,7 @@ async def test_a_subscription_marks_and_reads_again_until_it_ends(opened: Any):
     uri = "shelf://book/1"
     assert "Not read yet." in await one.page(f"/resources/one?uri={uri}")
     assert (await one.form("/resources/subscribe", {"uri": uri}, **HTMX)).status == 204
-    await until(one.session, lambda: one.session.watching.subscribed)
+    await until(one.session, lambda: one.session.resources.subscribed)
     updated = {"method": "notifications/resources/updated", "params": {"uri": uri}}
     await one.tool("send", messages=[updated])
     await until(
@@ -283,14 +283,14 @@ async def test_a_subscription_marks_and_reads_again_until_it_ends(opened: Any):
     assert told["subscribed"] == [uri] and told["updated"][uri]["updates"] == 1
     # A flood costs one read, and one more after it.
     await one.tool("send", messages=[updated] * 50)
-    await until(one.session, lambda: not one.session.watching.of[uri].reading)
-    assert one.session.watching.of[uri].updates == 51
+    await until(one.session, lambda: not one.session.resources.of[uri].reading)
+    assert one.session.resources.of[uri].updates == 51
     assert 2 <= len(await one.seen("resources/read")) <= 4
     await one.post("/resources/subscribe", uri=uri, subscribe=False)
-    await until(one.session, lambda: not one.session.watching.subscribed)
+    await until(one.session, lambda: not one.session.resources.subscribed)
     reads = len(await one.seen("resources/read"))
     await one.tool("send", messages=[updated])
-    await until(one.session, lambda: one.session.watching.of[uri].updates == 52)
+    await until(one.session, lambda: one.session.resources.of[uri].updates == 52)
     assert len(await one.seen("resources/read")) == reads
     assert "what stands below may be old" in await one.page(f"/resources/one?uri={uri}")
     assert [each["uri"] for each in await one.seen("resources/unsubscribe")] == [uri]
@@ -427,13 +427,13 @@ async def test_a_ping_tells_how_long_it_took_and_can_be_repeated(opened: Any):
     assert all(call["method"] != "ping" for call in (await one.json("/calls"))["calls"])
     assert (await one.post("/ping", every_ms=10)).status == 422
     assert (await one.post("/ping", every_ms=1000)).json()["every_ms"] == 1000
-    await until(one.session, lambda: one.session.pinging.sent >= 3)
+    await until(one.session, lambda: one.session.pings.sent >= 3)
     assert (await one.post("/ping", every_ms=None)).json()["every_ms"] is None
-    before = one.session.pinging.sent
+    before = one.session.pings.sent
     await one.post("/ping", every_ms=3_600_000)
-    await until(one.session, lambda: one.session.pinging.sent == before + 1)
+    await until(one.session, lambda: one.session.pings.sent == before + 1)
     await one.post("/disconnect")
-    assert one.session.pinging.every_ms is None
+    assert one.session.pings.every_ms is None
     assert (await one.post("/ping")).status == 409
 
 
@@ -463,9 +463,11 @@ async def test_open_pages_hear_of_everything_that_changes(opened: Any):
     book, other, prompt = tab("resource", uri), tab("resource", "shelf://book/2"), tab("prompt", "letter")
     log, listed, overview = tab("logging", "level=error"), tab("resources"), tab("overview")
     await one.post("/resources/subscribe", uri=uri)
-    await until(one.session, lambda: one.session.watching.subscribed)
+    await until(one.session, lambda: one.session.resources.subscribed)
     await one.tool("send", messages=[{"method": "notifications/resources/updated", "params": {"uri": uri}}])
-    await until(one.session, lambda: not one.session.watching.of[uri].reading and one.session.watching.of[uri].updates)
+    await until(
+        one.session, lambda: not one.session.resources.of[uri].reading and one.session.resources.of[uri].updates
+    )
     told = heard(book)
     assert "updated 1 time" in told and "content of shelf://book/1" in told
     assert 'id="call-' not in heard(other)

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.model import Call
+from app.core.calls import Call
 from app.sessions import Session
 from app.web import render, shell
 from tests.drive import call_tool, connected, raw_target

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.model import DemoTarget, Options, moment, wire_time
+from app.core.options import Options
+from app.core.targets import DemoTarget
+from app.core.times import moment, wire_time
 from app.sessions import Session
 from app.settings import Limits
 from app.store import FILE, Store
@@ -52,7 +54,7 @@ async def test_h12_a_task_that_lives_beyond_all_dates_breaks_no_page(
     ask = json.dumps({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": ASK})
     await call_tool(victim, "say", {"lines": [ask, '{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}']})
     await until(victim, lambda: victim.open_asks == 1)
-    [task] = victim.asking.tasks.values()
+    [task] = victim.asks.tasks.values()
     assert task.ttl == HUGE
     for path in ("", "/inbox", "/tasks", f"/tasks/{task.id}", f"/asks/{victim.inbox.open[0].id}", "/calls"):
         assert (await client.get(f"/s/{victim.id}{path}")).status == 200, path

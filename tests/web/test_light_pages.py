@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.core import jsontext
+from app.core.json import text as jsontext
 from app.sessions import Session
 from app.settings import Limits
 from app.web import call_views, patches, task_views, views

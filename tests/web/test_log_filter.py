@@ -6,8 +6,8 @@ import re
 import pytest
 from starlette.applications import Starlette
 
-from app.core.jsontext import parse
-from app.core.model import Exchange, Finding, Message
+from app.core.json.text import parse
+from app.core.wire import Exchange, Finding, Message
 from app.sessions import Session
 from tests.web.asgi import Visitor
 

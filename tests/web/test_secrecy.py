@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from app.core.model import HttpTarget, StdioTarget
+from app.core.targets import HttpTarget, StdioTarget
 from app.settings import Settings, local
 from app.web.identity import LOCAL
 from tests.drive import SERVERS, raw_target

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from starlette.applications import Starlette
 
-from app.core.jsontext import parse
+from app.core.json.text import parse
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import HANG

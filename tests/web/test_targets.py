@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from app.core.model import HttpTarget, StdioTarget, target_digest
+from app.core.targets import HttpTarget, StdioTarget, target_digest
 from app.egress import EgressError, split
 from app.settings import Settings, local
 from app.store import FILE

@@ -181,7 +181,7 @@ async def drawn(session: Session) -> tuple[sequence.Drawing, sequence.Drawing]:
     task = await task_of(session, started)
     await until(session, lambda: session.open_asks)
     during = sequence.of_call(session, started)
-    await session.asking.answer(session.inbox.open[0], {"action": "accept", "content": {"name": "Ines"}}, ME)
+    await session.asks.answer(session.inbox.open[0], {"action": "accept", "content": {"name": "Ines"}}, ME)
     await settled(session, started)
     await until(session, lambda: not task.live)
     return during, sequence.of_client_task(session, task)
@@ -244,7 +244,7 @@ async def test_a_plain_call_and_a_receiver_task_are_drawn_too(victim: Session, c
     await victim.disconnect()
     await connected(victim, raw(then=[line]).target)
     await until(victim, lambda: victim.open_asks)
-    [task] = victim.asking.tasks.values()
+    [task] = victim.asks.tasks.values()
     await until(victim, lambda: task.status == "input_required")
     drawing = sequence.of_receiver_task(victim, task)
     assert [row.now for row in drawing.rows][-1] and drawing.rows[0].turn.code == "elicitation/create"
@@ -270,5 +270,5 @@ async def test_the_stream_patches_the_task_its_drawing_and_the_list(victim: Sess
             assert patch is not None and all(text in patch.html for text in wanted), page
             whole = tab.snapshot()
             assert all(text in whole.html for text in wanted), page
-        await victim.asking.answer(victim.inbox.open[0], {"action": "decline"}, ME)
+        await victim.asks.answer(victim.inbox.open[0], {"action": "decline"}, ME)
         await settled(victim, started)

@@ -15,11 +15,11 @@ from typing import Any
 
 from app.core.forms import reading
 from app.core.forms.building import MAX_FIELDS, build
-from app.core.forms.checking import fits, place, unchecked, validate
 from app.core.forms.reading import Filled, entries, read
 from app.core.forms.sources import Entries, operate
 from app.core.forms.tree import Field, Option
 from app.core.forms.values import MISSING, from_json_text, to_json_text
+from app.core.schema.check import fits, place, unchecked, validate
 
 __all__ = [
     "MAX_FIELDS",

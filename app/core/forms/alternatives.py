@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.core.forms.checking import fits_validator, validator, with_definitions
 from app.core.forms.leaves import index_of
-from app.core.forms.merging import Schema
-from app.core.forms.schema import Schemas
 from app.core.forms.sources import MAX_KEPT, Source, Submitted
 from app.core.forms.tree import Field
 from app.core.forms.values import same, type_of
+from app.core.schema.check import fits_validator, validator, with_definitions
+from app.core.schema.merging import Schema
+from app.core.schema.refs import Schemas
 
 MAX_CHECKS = 300
 """For one form; beyond that the looks of a value decide."""

@@ -1,0 +1,218 @@
+"""One thing that a person asked of the server, over all its legs, and its legal moves."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from app.core.json import Json
+from app.core.wire import NO_FINDINGS, Finding, Findings, RpcId
+
+CallState = Literal["running", "waiting", "done", "failed", "cancelled"]
+
+
+@dataclass(slots=True)
+class Progress:
+    """The last progress a call reported."""
+
+    progress: float
+    total: float | None
+    message: str | None
+    at: float
+
+
+@dataclass(slots=True)
+class CallLog:
+    """One `notifications/message` that arrived while a call was running."""
+
+    at: float
+    level: str
+    logger: str | None
+    data: Json
+    size: int = 0
+    """Of its message on the wire."""
+
+
+@dataclass(slots=True)
+class Leg:
+    """One request and its reply; a call has several when it is retried or continued."""
+
+    rpc_id: RpcId
+    request_seq: int | None = None
+    reply_seq: int | None = None
+
+
+@dataclass(slots=True)
+class CallError:
+    """Why a call failed. `code` is None when it was us (a time limit, a lost connection), never the server (R6-09)."""
+
+    code: int | None
+    message: str
+    data: Json = None
+    kind: str = "rpc"
+
+
+@dataclass(slots=True, frozen=True)
+class StatePlan:
+    """Which `requestState` the next retry carries instead of the server's own: a tester's choice, never ours."""
+
+    mode: Literal["same", "drop", "older", "change"]
+    value: Json = None
+
+
+@dataclass(slots=True)
+class Round:
+    """One `input_required` result of a call, and what was sent back for it (R6.C)."""
+
+    number: int
+    reply_seq: int
+    """The message that asked."""
+    methods: dict[str, str]
+    """What is asked for, by its key."""
+    has_state: bool
+    state: Json = None
+    """Opaque: shown by its length alone, and sent back as it came."""
+    asks: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, Json] = field(default_factory=dict)
+    retry_seq: int | None = None
+    """The message that carried the answers."""
+    echo: str | None = None
+    """What became of the state on the wire: same, none, dropped, older or changed."""
+    outcome: Literal["asking", "sent", "abandoned", "stopped"] = "asking"
+
+    @property
+    def state_bytes(self) -> int | None:
+        """How long the state is, in UTF-8."""
+        if not self.has_state:
+            return None
+        text = self.state if isinstance(self.state, str) else json.dumps(self.state)
+        return len(text.encode(errors="replace"))
+
+
+TERMINAL: frozenset[CallState] = frozenset({"done", "failed", "cancelled"})
+
+
+@dataclass(slots=True)
+class RequiredLink:
+    """An address that a person must open before a call can succeed: one entry of error -32042 (R4-48)."""
+
+    elicitation_id: str
+    message: str
+    url: str
+    completed: bool = False
+    """The page behind it reported that the person is done there (R4-46)."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One thing the person asked of the server, over all its legs."""
+
+    id: str
+    method: str
+    params: dict[str, Any] | None
+    started_at: float
+    started: float
+    """Monotonic, for durations."""
+    by: str = "person"
+    quiet: bool = False
+    notification: bool = False
+    state: CallState = "running"
+    ended_at: float | None = None
+    duration_ms: float | None = None
+    deadline_at: float | None = None
+    """Wall time at which the time limit strikes, for the count-down; None when it stands still."""
+    progress: Progress | None = None
+    logs: deque[CallLog] = field(default_factory=deque)
+    logs_bytes: int = 0
+    logs_dropped: int = 0
+    legs: list[Leg] = field(default_factory=list)
+    reply: bytes | None = None
+    """The frame that settled it, as received; results are read from it on demand."""
+    unread: str | None = None
+    """Why its result is shown as text only: there is more in it than is read."""
+    tool_error: bool = False
+    """The tool says itself that it failed (`isError`)."""
+    error: CallError | None = None
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about it."""
+    beside: set[int] = field(default_factory=set)
+    """Messages that are no leg of it and that were remarked on for its sake, like polls of its task."""
+    as_task: bool = False
+    """It was sent with `task`."""
+    ttl: int | None = None
+    """The TTL that was asked for, in milliseconds."""
+    task_id: str | None = None
+    """Our id of the task that it became."""
+    cancel_wanted: bool = False
+    """It is to be cancelled as soon as its task is known (R2-40)."""
+    progressed: int = 0
+    """How often progress came."""
+    asks: list[str] = field(default_factory=list)
+    links: list[RequiredLink] = field(default_factory=list)
+    """What its error wants opened first."""
+    retry_of: str | None = None
+    """The call whose error asked for this one."""
+    cancel_reason: str | None = None
+    rounds: list[Round] = field(default_factory=list)
+    round_limit: int = 0
+    """How many rounds are played before a person is asked whether to go on; 0 before the call has begun."""
+    state_plan: StatePlan | None = None
+    """What a tester wants the next retry to carry."""
+    abandoned: bool = False
+    """A person said no where the wire has no way to say it (R6-34)."""
+
+    @property
+    def seqs(self) -> set[int]:
+        """The messages that it is made of."""
+        pairs = [seq for leg in self.legs for seq in (leg.request_seq, leg.reply_seq)]
+        return {seq for seq in (*pairs, *self.beside) if seq is not None}
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about it, beside its messages or with itself; and of its task."""
+        return self.log.findings_of(self.seqs, [one for one in (self.id, self.task_id) if one is not None])
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether it has stopped at its limit of rounds."""
+        return bool(self.rounds) and not self.settled and self.rounds[-1].number > self.round_limit
+
+    @property
+    def settled(self) -> bool:
+        return self.state in TERMINAL
+
+    def wait(self) -> bool:
+        """running → waiting, for an ask of it is open."""
+        if self.state != "running":
+            return False
+        self.state = "waiting"
+        return True
+
+    def go_on(self) -> bool:
+        """waiting → running."""
+        if self.state != "waiting":
+            return False
+        self.state = "running"
+        return True
+
+    def settle(self, state: CallState, *, at: float, now: float) -> bool:
+        """Move to a terminal state. The first one wins; False means it came too late."""
+        if self.state in TERMINAL or state not in TERMINAL:
+            return False
+        self.state = state
+        self.ended_at = at
+        self.duration_ms = (now - self.started) * 1000
+        self.deadline_at = None
+        return True
+
+    @property
+    def subject(self) -> str:
+        """What a person recognises it by: the tool's name, else the method."""
+        if self.params is not None:
+            for key in ("name", "uri"):
+                value = self.params.get(key)
+                if isinstance(value, str):
+                    return value
+        return self.method

@@ -1,0 +1,77 @@
+"""What a server said it has: tools, prompts, resources or templates, as received."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.core.calls import CallError
+from app.core.json import Json
+from app.core.wire import NO_FINDINGS, Finding, Findings
+
+RESTLESS = "list"
+"""What a remark is about that a list changes too often; the message that says so is a notification."""
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a server said it has: tools, prompts, resources or templates; its objects as received."""
+
+    items: list[Json] = field(default_factory=list)
+    state: Literal["none", "loading", "ready", "failed"] = "none"
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about its messages."""
+    seqs: set[int] = field(default_factory=set)
+    """The messages that it came with."""
+    restless: int | None = None
+    """The message that said once too often that it changed."""
+    error: CallError | None = None
+    at: float | None = None
+    stopped: str | None = None
+    """Why the list is not complete, when it is not."""
+    pages: int = 0
+    next_cursor: str | None = None
+    """Where the next page begins, when the list is read page by page and there is one."""
+    cursors: frozenset[str] = frozenset()
+    """Those that came so far; one that comes again would never end."""
+    news: News | None = None
+    """What it says otherwise than the time before."""
+    keys: list[str] | None = None
+    """How its items are addressed, once somebody wanted to know."""
+    texts: list[str] | None = None
+    """What of each item is searched, once somebody did."""
+    rejected: list[tuple[Json, Finding]] = field(default_factory=list)
+    """Tools that 2026-07-28 does not let us offer, each with the reason (R6-23)."""
+    fresh_until: float | None = None
+    """Wall time until which the server says that it may be used again; None when it does not (R6-52)."""
+    scope: str = ""
+    """`public` or `private`: who may use it again."""
+    from_cache: bool = False
+    """Taken from what the connection before had read."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about its messages, why it is not complete, and about tools that may not be offered."""
+        found = self.log.findings_of(self.seqs)
+        if self.stopped is not None:
+            found.append(Finding("R5-26", "note", self.stopped, "Follow the cursor by hand if you need more."))
+        found += [finding for _, finding in self.rejected]
+        return found if self.restless is None else found + self.log.findings_of([self.restless], about=RESTLESS)
+
+    def fresh(self, now: float) -> bool:
+        """Whether it may be used again without asking."""
+        return self.whole and self.fresh_until is not None and now < self.fresh_until
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds everything that the server would list."""
+        return self.state == "ready" and self.next_cursor is None and self.stopped is None
+
+
+@dataclass(slots=True)
+class News:
+    """How a list that was read again differs from what it was; by what its items are known by."""
+
+    new: frozenset[str]
+    changed: frozenset[str]
+    gone: list[Json]

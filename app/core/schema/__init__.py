@@ -1,0 +1,1 @@
+"""JSON Schema: references, the cost of a check, the check itself, and its verdict in words."""

@@ -1,0 +1,397 @@
+"""Receiver tasks of 2025-11-25: tasks that *we* execute for a server, which polls us.
+
+One store per connection, so the connection is the requestor's identity (R1-07, R1-86). A server sends
+`sampling/createMessage` or `elicitation/create` with `params.task`; we answer `{task}` at once, put the ask before a
+person, serve `tasks/get`, `tasks/list`, `tasks/cancel` and a blocking `tasks/result`, and the person's answer settles
+the payload. Every writer goes through `_move`, and the first terminal status wins (R1-20, R1-21).
+
+Free of the SDK: it dumps task models without the mandatory `ttl: null`. Knows no transport and no page: what must
+leave is handed to `notify`, what happened to `changed`.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import anyio
+
+from app.core.asks import INTERNAL_ERROR, INVALID_PARAMS, Answer, RpcError, with_related_task
+from app.core.times import LAST_MOMENT, wire_time
+
+Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
+TERMINAL: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
+TASK_METHODS = frozenset({"tasks/get", "tasks/list", "tasks/result", "tasks/cancel"})
+AWAITING = "Awaiting user input"
+PAGE = 50
+_VISITS = 500
+_RATE = 100.0
+"""Task operations a second that one connection may ask for, in the long run; bursts up to ten times that."""
+
+
+@dataclass(slots=True, frozen=True)
+class Visit:
+    """One thing that happened in the life of a task, for its page."""
+
+    at: float
+    what: str
+    """`created`, `status`, `tasks/get`, `tasks/result`, `tasks/cancel`, `answered`, `notified`, `expired`, `lost`."""
+    text: str = ""
+    seq: int | None = None
+
+
+@dataclass(slots=True)
+class ReceiverTask:
+    """A task we execute. `ttl` counts from creation, in milliseconds; None is unlimited, and says so on the wire."""
+
+    id: str
+    """Ours, for pages and addresses; the wire's is `task_id`."""
+    task_id: str
+    method: str
+    ttl: int | None
+    poll_interval: int
+    created_at: float
+    created: float
+    """Monotonic."""
+    updated_at: float
+    request_seq: int | None = None
+    ask_id: str | None = None
+    requested_ttl: int | None = None
+    status: Status = "working"
+    message: str | None = None
+    result: dict[str, Any] | None = None
+    error: RpcError | None = None
+    gone: str | None = None
+    """Why the record left the wire: `expired` or `lost`."""
+    announced: bool = False
+    """The server has taken the reply that names it, so it may hear how it stands (R1-72)."""
+    fetched: bool = False
+    visits: list[Visit] = field(default_factory=list)
+    """What happened, oldest first; of very many polls the oldest are forgotten."""
+    polls: int = 0
+    """How often the server asked how it stands, forgotten ones too."""
+    settled: anyio.Event = field(default_factory=anyio.Event)
+
+    @property
+    def terminal(self) -> bool:
+        return self.status in TERMINAL
+
+    @property
+    def expires(self) -> float | None:
+        """Monotonic time at which the record goes."""
+        return None if self.ttl is None else self.created + self.ttl / 1000
+
+    @property
+    def expires_at(self) -> float | None:
+        """The same on the wall."""
+        return None if self.ttl is None else min(self.created_at + self.ttl / 1000, LAST_MOMENT)
+
+    def wire(self) -> dict[str, Any]:
+        """The task object; `ttl` is always a member (R1-13)."""
+        task: dict[str, Any] = {
+            "taskId": self.task_id,
+            "status": self.status,
+            "createdAt": wire_time(self.created_at),
+            "lastUpdatedAt": wire_time(self.updated_at),
+            "ttl": self.ttl,
+            "pollInterval": self.poll_interval,
+        }
+        if self.message is not None:
+            task["statusMessage"] = self.message
+        return task
+
+    def visit(self, at: float, what: str, text: str = "", seq: int | None = None) -> None:
+        """Remember one thing that happened."""
+        if what == "tasks/get":
+            self.polls += 1
+        if len(self.visits) >= _VISITS:
+            oldest = next((at for at, one in enumerate(self.visits) if one.what == "tasks/get"), 1)
+            del self.visits[oldest]
+        self.visits.append(Visit(at, what, text, seq))
+
+
+def may_move(before: Status, after: Status) -> bool:
+    """The legal edges (R1-20)."""
+    return before not in TERMINAL and after != before and (after != "working" or before == "input_required")
+
+
+class ReceiverTasks:
+    """The tasks of one connection."""
+
+    def __init__(
+        self,
+        *,
+        ttl_ms: int | Callable[[], int | None] | None = 60_000,
+        max_ttl_ms: Callable[[], int] | int = 3_600_000,
+        poll_interval_ms: Callable[[], int] | int = 2_000,
+        limit: int = 1_000,
+        wall: Callable[[], float],
+        mono: Callable[[], float],
+        notify: Callable[[ReceiverTask], None],
+        changed: Callable[[ReceiverTask], None],
+        ended: Callable[[ReceiverTask, Literal["cancelled", "expired", "lost"], str], None],
+        ids: Callable[[], str],
+    ) -> None:
+        self._ttl, self._max_ttl, self._poll, self._limit = ttl_ms, max_ttl_ms, poll_interval_ms, limit
+        self._wall, self._mono = wall, mono
+        self._notify, self._changed, self._ended, self._new_id = notify, changed, ended, ids
+        self._tasks: dict[str, ReceiverTask] = {}
+        self._allowance, self._counted = _RATE * 10, mono()
+        self._sooner = anyio.Event()
+        self.closed = False
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    # ---- the operations, by the names of the founding notes
+
+    def create_receiver_task(self, method: str, asked: Any, *, seq: int | None = None) -> ReceiverTask:
+        """A new task, `working`; RpcError for a bad TTL or over a limit, and then nothing is kept (R1-12, R1-16)."""
+        self._allow()
+        requested = self._requested_ttl(asked)
+        if len(self._tasks) >= self._limit:
+            raise RpcError(INTERNAL_ERROR, f"This client holds {self._limit} tasks already, which is its limit")
+        most = self._max_ttl() if callable(self._max_ttl) else self._max_ttl
+        default = self._ttl() if callable(self._ttl) else self._ttl
+        ttl = default if requested is None else min(requested, most)
+        now = self._wall()
+        task = ReceiverTask(
+            id=self._new_id(),
+            task_id=secrets.token_urlsafe(24),
+            method=method,
+            ttl=ttl,
+            poll_interval=self._poll() if callable(self._poll) else self._poll,
+            created_at=now,
+            created=self._mono(),
+            updated_at=now,
+            request_seq=seq,
+            requested_ttl=requested,
+        )
+        task.visit(now, "created", "" if ttl is None else f"ttl {ttl} ms", seq)
+        self._tasks[task.task_id] = task
+        self._changed(task)
+        self._sooner.set()
+        return task
+
+    def upsert_receiver_task(self, task: ReceiverTask, status: Status, message: str | None = None) -> bool:
+        """Move a task and tell the server; False when the move is not legal, and then nothing happens."""
+        return self._move(task, status, message)
+
+    def get_receiver_task(self, task_id: Any, *, seq: int | None = None) -> ReceiverTask:
+        """The task of this connection; -32602 for any other id (R1-31)."""
+        self._allow()
+        task = self._find(task_id)
+        task.visit(self._wall(), "tasks/get", task.status, seq)
+        self._changed(task)
+        return task
+
+    def list_receiver_tasks(self, cursor: Any = None) -> tuple[list[ReceiverTask], str | None]:
+        """One page of tasks, oldest first, and where the next begins (R1-50…R1-52)."""
+        self._allow()
+        self.expire()
+        ordered = sorted(self._tasks.values(), key=lambda task: (task.created, task.task_id))
+        after = _cursor(cursor)
+        if after is not None:
+            ordered = [task for task in ordered if (task.created, task.task_id) > after]
+        page, rest = ordered[:PAGE], ordered[PAGE:]
+        return page, _to_cursor(page[-1]) if rest else None
+
+    async def get_receiver_task_payload(self, task_id: Any, *, seq: int | None = None) -> dict[str, Any]:
+        """What the plain request would have been answered, once there is something to say; any number of waiters.
+
+        Raises the same error as the plain request (R1-41), -32603 for a cancelled task (R1-43), -32602 when the task
+        expired meanwhile (R1-84)."""
+        self._allow()
+        task = self._find(task_id)
+        task.visit(self._wall(), "tasks/result", task.status, seq)
+        self._changed(task)
+        await task.settled.wait()
+        if task.gone is not None:
+            raise RpcError(INVALID_PARAMS, f"The task {task.gone} before it was answered")
+        task.fetched = True
+        if task.error is not None:
+            raise task.error.with_traceback(None)  # one error for every fetch: it must not gather where it was raised
+        return with_related_task(task.result or {}, task.task_id)
+
+    def cancel_receiver_task(self, task_id: Any, *, seq: int | None = None) -> ReceiverTask:
+        """The server wants no answer any more. -32602 when the task is settled (R1-60, R1-61)."""
+        self._allow()
+        task = self._find(task_id)
+        if task.terminal:
+            raise RpcError(INVALID_PARAMS, f"The task is {task.status} already and cannot be cancelled")
+        task.visit(self._wall(), "tasks/cancel", seq=seq)
+        task.error = RpcError(INTERNAL_ERROR, "The task was cancelled")
+        self._move(task, "cancelled", "Cancelled by the server")
+        self._ended(task, "cancelled", "")
+        return task
+
+    def forget(self, task: ReceiverTask) -> None:
+        """A task that could not be put before anybody: nothing of it is kept (R1-16)."""
+        self._tasks.pop(task.task_id, None)
+        task.gone = "lost"
+        task.settled.set()
+
+    # ---- settling
+
+    def settle(self, task: ReceiverTask, answer: Answer) -> bool:
+        """What a person, a rule or a model said; False when the task is settled already (R1-21, R1-24)."""
+        if task.terminal or task.gone is not None:
+            return False
+        task.visit(self._wall(), "answered", answer.action)
+        if answer.error is not None:
+            task.error = answer.error
+            return self._move(task, "failed", answer.error.message)
+        task.result = answer.result
+        return self._move(task, "completed", None)
+
+    def _move(self, task: ReceiverTask, status: Status, message: str | None) -> bool:
+        """The one way a status changes."""
+        if not may_move(task.status, status):
+            return False
+        task.status, task.message, task.updated_at = status, message, self._wall()
+        task.visit(task.updated_at, "status", status)
+        if task.terminal:
+            task.settled.set()
+        self._changed(task)
+        self._notify(task)
+        return True
+
+    # ---- time
+
+    def expire(self) -> None:
+        """Forget every task whose time is up, whatever its status; waiters and asks are told (R1-83, R1-84)."""
+        now = self._mono()
+        for task in [task for task in self._tasks.values() if task.expires is not None and task.expires <= now]:
+            del self._tasks[task.task_id]
+            task.visit(self._wall(), "expired")
+            task.gone = "expired"
+            was_live = not task.terminal
+            task.settled.set()
+            self._changed(task)
+            if was_live:
+                self._ended(task, "expired", "")
+
+    def next_expiry(self) -> float | None:
+        """Monotonic time of the next expiry."""
+        return min((task.expires for task in self._tasks.values() if task.expires is not None), default=None)
+
+    async def run(self) -> None:
+        """Let tasks expire when their time comes; lives as long as the connection."""
+        while True:
+            self._sooner = anyio.Event()
+            soonest = self.next_expiry()
+            with anyio.move_on_after(None if soonest is None else max(0.0, soonest - self._mono())):
+                await self._sooner.wait()
+            self.expire()
+
+    def close(self, reason: str) -> None:
+        """The connection is gone: waiters are released, asks are lost, nothing is sent (R1-88)."""
+        if self.closed:
+            return
+        self.closed = True
+        for task in self._tasks.values():
+            task.gone = "lost"
+            task.visit(self._wall(), "lost", reason)
+            self._changed(task)
+            if not task.terminal:
+                task.settled.set()
+                self._ended(task, "lost", reason)
+        self._tasks.clear()
+
+    # ---- small pieces
+
+    def _find(self, task_id: Any) -> ReceiverTask:
+        self.expire()
+        task = self._tasks.get(task_id) if isinstance(task_id, str) else None
+        if task is None:
+            raise RpcError(INVALID_PARAMS, "There is no such task; it was never here, or it has expired")
+        return task
+
+    def _requested_ttl(self, asked: Any) -> int | None:
+        """The TTL in `params.task`, in whole milliseconds; null and absent mean our default (R1-82)."""
+        if asked is None:
+            return None
+        if not isinstance(asked, dict):
+            raise RpcError(INVALID_PARAMS, "`task` must be an object", rule="R1-82")
+        ttl = asked.get("ttl")
+        if ttl is None:
+            return None
+        if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not ttl >= 0 or ttl == float("inf"):
+            raise RpcError(INVALID_PARAMS, "`task.ttl` must be a number of milliseconds, not below 0", rule="R1-82")
+        return int(ttl)
+
+    def _allow(self) -> None:
+        """A bucket of operations that refills over time (R1-86)."""
+        now = self._mono()
+        self._allowance = min(_RATE * 10, self._allowance + max(0.0, now - self._counted) * _RATE)
+        self._counted = now
+        if self._allowance < 1:
+            raise RpcError(INTERNAL_ERROR, "Too many task operations; slow down")
+        self._allowance -= 1
+
+
+def _to_cursor(task: ReceiverTask) -> str:
+    return base64.urlsafe_b64encode(f"{task.created!r}|{task.task_id}".encode()).decode()
+
+
+def _cursor(cursor: Any) -> tuple[float, str] | None:
+    """Where a page begins; -32602 for a cursor that is not ours (R1-51)."""
+    if cursor is None:
+        return None
+    try:
+        created, _, task_id = base64.urlsafe_b64decode(cursor).decode().partition("|")
+        if not task_id:
+            raise ValueError(cursor)
+        return float(created), task_id
+    except (ValueError, TypeError, AttributeError):
+        raise RpcError(INVALID_PARAMS, "This cursor is not one of ours") from None
+
+
+@dataclass(slots=True, frozen=True)
+class Remark:
+    """One thing about how the server treated a task; good manners are said too."""
+
+    good: bool
+    text: str
+
+
+def is_fast(gap: float, task: ReceiverTask) -> bool:
+    """Whether a poll came sooner after the one before than we had asked for; a tenth is forgiven."""
+    return gap * 1000 < task.poll_interval * 0.9
+
+
+def manners(task: ReceiverTask) -> list[Remark]:
+    """How the server treated a task: polls too fast, polls after the end, a result never fetched (R1-87)."""
+    remarks = []
+    polls = [visit for visit in task.visits if visit.what == "tasks/get"]
+    fetches = [visit for visit in task.visits if visit.what == "tasks/result"]
+    gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(polls)]
+    fast = [gap for gap in gaps if is_fast(gap, task)]
+    if fast:
+        text = f"{len(fast)} of {len(polls)} polls came faster than the interval of {task.poll_interval} ms; "
+        remarks.append(Remark(False, f"{text}the shortest after {min(fast) * 1000:.0f} ms."))
+    elif gaps:
+        remarks.append(Remark(True, f"Kept to the interval of {task.poll_interval} ms between {len(polls)} polls."))
+    if fetches and (not task.terminal or fetches[0].at < task.updated_at):
+        remarks.append(Remark(True, "Called tasks/result while the task was still open, and waited."))
+    if task.terminal:
+        remarks += _manners_after(task, polls)
+    return remarks
+
+
+def _manners_after(task: ReceiverTask, polls: list[Visit]) -> list[Remark]:
+    """What the server did once the task was settled. The first poll after the end is how it learns of it."""
+    late = [visit for visit in polls if visit.at > task.updated_at]
+    remarks = [Remark(False, f"Polled {len(late)} times after the end.")] if len(late) > 1 else []
+    if task.status == "cancelled":
+        return remarks
+    if task.fetched:
+        if not late[1:]:
+            remarks.append(Remark(True, "Fetched the result and stopped polling."))
+    elif task.gone is not None:
+        remarks.append(Remark(False, "Never fetched the result, and the record is gone."))
+    return remarks

@@ -1,0 +1,484 @@
+"""Tasks that a server executes for us: what a wire calls things, what a task object says, and what is wrong with it.
+
+A wire (`TaskWire`) names methods, fields and notifications in one place, so that another revision's tasks can be
+followed by the same poller and shown on the same page. Pure decisions: whether a tool may be called as a task, how a
+status may move, how long to wait until the next poll. Knows the protocol's rules (R2); knows no session and no page.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from app.core.asks import related_task_of
+from app.core.times import LAST_MOMENT, wire_time
+from app.core.wire import NO_FINDINGS, Finding, Findings
+
+Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
+STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
+TERMINAL: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
+TaskSupport = Literal["required", "optional", "forbidden", "absent"]
+Ending = Literal["not found", "lost", "not listed"]
+
+DEFAULT_POLL_MS = 1_000
+"""Between two polls when the server does not say (R2-10)."""
+FASTEST_POLL_MS = 500
+"""We never poll faster, whatever the server says (F18)."""
+IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
+_VISITS = 500
+_WORDS = 2_000
+_MOST_MS = 10**15
+
+
+# --------------------------------------------------------------------------------------------------------- the wire
+
+
+@dataclass(slots=True, frozen=True)
+class TaskWire:
+    """How one revision speaks of tasks."""
+
+    label: str
+    """What the page says of it."""
+    get: str
+    cancel: str
+    result: str | None
+    """None where `get` brings the result."""
+    list: str | None
+    notification: str
+    ttl: str
+    poll: str
+    wrapper: str | None
+    """The member of the reply that holds a new task; None where the reply itself is one."""
+    starts: frozenset[Status]
+    """What a new task may be."""
+    update: str | None = None
+    """How its questions are answered, where they stand in the task itself."""
+
+    def created(self, result: Any) -> dict[str, Any] | None:
+        """The task in the reply to a call, when the reply brings one."""
+        if not isinstance(result, dict):
+            return None
+        if self.wrapper is None:
+            return result if result.get("resultType") == "task" else None
+        task = result.get(self.wrapper)
+        return task if isinstance(task, dict) else None
+
+    def ask(self, ttl: int | None) -> dict[str, Any]:
+        """What to put beside the arguments of a call, so that it becomes a task (R2-06)."""
+        return {"task": {} if ttl is None else {"ttl": ttl}}
+
+
+CORE = TaskWire(
+    label="experimental (2025-11-25)",
+    get="tasks/get",
+    cancel="tasks/cancel",
+    result="tasks/result",
+    list="tasks/list",
+    notification="notifications/tasks/status",
+    ttl="ttl",
+    poll="pollInterval",
+    wrapper="task",
+    starts=frozenset({"working"}),
+)
+"""Tasks of 2025-11-25."""
+
+EXTENSION = TaskWire(
+    label="extension (2026-07-28)",
+    get="tasks/get",
+    cancel="tasks/cancel",
+    result=None,
+    list=None,
+    notification="notifications/tasks",
+    ttl="ttlMs",
+    poll="pollIntervalMs",
+    wrapper=None,
+    starts=frozenset(STATUSES),
+    update="tasks/update",
+)
+"""Tasks of the extension `io.modelcontextprotocol/tasks`: the server alone decides, and the task says it all (R7)."""
+
+
+def spelling(said: Any) -> Finding:
+    """`resultType` of `tasks/get` is "complete"; two examples of the extension's page say "task" (R7-11)."""
+    return Finding(
+        "R7-11",
+        "note",
+        f"`resultType` of this status is {repr(said)[:40]}; the rule says `complete`.",
+        "The extension's own examples disagree, so both are taken.",
+    )
+
+
+def no_outcome(member: str) -> Finding:
+    """A task that has ended without saying how."""
+    return Finding("R7-11", "must", f"The task has ended, and there is no `{member}` in it.", "")
+
+
+def no_requests() -> Finding:
+    """A task that waits for input and does not say which."""
+    return Finding("R7-11", "must", "The task waits for input, and there are no `inputRequests` in it.", "")
+
+
+@dataclass(slots=True, frozen=True)
+class Capabilities:
+    """What a server declared about tasks."""
+
+    tools_call: bool = False
+    list: bool = False
+    cancel: bool = False
+
+
+def capabilities_of(declared: Any, version: str | None) -> Capabilities:
+    """The task capabilities of a server; none outside 2025-11-25, for no other revision has them (R2-01, R2-42)."""
+    tasks = declared.get("tasks") if isinstance(declared, dict) and version == "2025-11-25" else None
+    if not isinstance(tasks, dict):
+        return Capabilities()
+    requests = tasks.get("requests")
+    tools = requests.get("tools") if isinstance(requests, dict) else None
+    return Capabilities(
+        tools_call=isinstance(tools, dict) and isinstance(tools.get("call"), dict),
+        list=isinstance(tasks.get("list"), dict),
+        cancel=isinstance(tasks.get("cancel"), dict),
+    )
+
+
+@dataclass(slots=True, frozen=True)
+class Support:
+    """Whether a tool may be called as a task, plainly, or both; and the reason where it may not."""
+
+    said: TaskSupport
+    no_task: str = ""
+    """Why it is not called as a task; "" when it may be."""
+    no_plain: str = ""
+    """Why it is not called plainly; "" when it may be."""
+
+    @property
+    def badge(self) -> str:
+        """One word or two beside the tool's name; "" when there is nothing to say."""
+        return {"required": "only as a task", "optional": "also as a task", "forbidden": "never as a task"}.get(
+            self.said, ""
+        )
+
+
+def support_of(tool: Any, capable: Capabilities) -> Support:
+    """Tool-level negotiation (R2-01…R2-04). `tool` is the server's object, None when it lists no such tool."""
+    execution = tool.get("execution") if isinstance(tool, dict) else None
+    value = execution.get("taskSupport") if isinstance(execution, dict) else None
+    said: TaskSupport = value if value in ("required", "optional", "forbidden") else "absent"
+    if not capable.tools_call:
+        return Support(said, no_task="The server did not declare `tasks.requests.tools.call`.")
+    if said == "required":
+        return Support(said, no_plain="The tool says `taskSupport: required`: it runs only as a task.")
+    if said == "forbidden":
+        return Support(said, no_task="The tool says `taskSupport: forbidden`.")
+    if said == "absent":
+        return Support(said, no_task="The tool does not say `taskSupport`, which means it cannot.")
+    return Support(said)
+
+
+# ------------------------------------------------------------------------------------------------------------ a task
+
+
+@dataclass(slots=True, frozen=True)
+class Seen:
+    """One task object of the server, as far as it can be read."""
+
+    task_id: str
+    status: Status | None
+    """None when it is none of the five: the task goes on as it was."""
+    ttl: int | None
+    """Milliseconds from creation; None is unlimited, or not said."""
+    poll: int | None
+    message: str | None
+    created_at: str | None
+    updated_at: str | None
+
+
+def read_task(wire: TaskWire, value: Any) -> tuple[Seen | None, list[Finding]]:
+    """A task object, and what is wrong with it (R2-08). None when it has no usable id."""
+    if not isinstance(value, dict):
+        return None, [_wrong("This is no task object.", "It was ignored.")]
+    findings = []
+    task_id, status = value.get("taskId"), value.get("status")
+    if not isinstance(task_id, str) or not task_id:
+        return None, [_wrong("The task has no `taskId`.", "Nobody can ask for it; it was ignored.")]
+    if status not in STATUSES:
+        shown = repr(status)[:60] if status is not None else "missing"
+        findings.append(
+            _wrong(f"The status of the task is {shown}, which is none of the five.", "Parley goes on polling.")
+        )
+        status = None
+    missing = [name for name in ("createdAt", "lastUpdatedAt", wire.ttl) if name not in value]
+    if missing:
+        named = ", ".join(f"`{name}`" for name in missing)
+        findings.append(_wrong(f"The task lacks {named}.", "They are required. Parley goes on without."))
+    ttl, sound = _milliseconds(value.get(wire.ttl), least=0)
+    if not sound:
+        findings.append(_wrong(f"`{wire.ttl}` is no number of milliseconds, nor null.", "Taken as unlimited."))
+    poll, sound = _milliseconds(value.get(wire.poll), least=0)
+    if not sound:
+        findings.append(
+            _wrong(f"`{wire.poll}` is no number of milliseconds.", f"Parley polls every {DEFAULT_POLL_MS} ms.")
+        )
+    message = value.get("statusMessage")
+    return Seen(
+        task_id,
+        status,
+        ttl,
+        poll,
+        message[:_WORDS] if isinstance(message, str) else None,
+        _text(value.get("createdAt")),
+        _text(value.get("lastUpdatedAt")),
+    ), findings
+
+
+def _wrong(text: str, advice: str) -> Finding:
+    return Finding("R2-08", "must", text, advice)
+
+
+def _text(value: Any) -> str | None:
+    return value[:60] if isinstance(value, str) else None
+
+
+def _milliseconds(value: Any, *, least: int) -> tuple[int | None, bool]:
+    """A number of milliseconds, and whether what was said is one; None when nothing was said."""
+    if value is None:
+        return None, True
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
+        return None, False
+    return int(min(value, _MOST_MS)), True
+
+
+def may_move(before: Status, after: Status) -> bool:
+    """The legal edges (R1-20); staying is no move."""
+    return before not in TERMINAL and after != before
+
+
+def poll_seconds(poll: int | None) -> float:
+    """How long to wait between two polls: as the server says, within reason (R2-10, F18)."""
+    return max(FASTEST_POLL_MS, DEFAULT_POLL_MS if poll is None else poll) / 1000
+
+
+@dataclass(slots=True, frozen=True)
+class Visit:
+    """One thing that happened in the life of a task."""
+
+    at: float
+    what: str
+    """`created`, `notified`, `asked`, `answered`, `outlived`, `not found`, `lost`, `known`, `stopped`, or a method."""
+    text: str = ""
+    seq: int | None = None
+    """Of the request, or of the notification."""
+    reply_seq: int | None = None
+    words: str = ""
+    """What the server said with its status."""
+
+
+@dataclass(slots=True)
+class ClientTask:
+    """A task that the server executes for us. Mirrors the server's status; `gone` when it can no longer be asked."""
+
+    id: str
+    """Ours, for pages and addresses; the wire's is `task_id`."""
+    task_id: str
+    wire: TaskWire
+    connection: int
+    """Which connection of the session knows it."""
+    known_at: float
+    known: float
+    """Monotonic: when we first heard of it, which is when its TTL begins for us."""
+    status: Status = "working"
+    message: str | None = None
+    ttl: int | None = None
+    poll: int | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    call_id: str | None = None
+    tool: str = ""
+    requested_ttl: int | None = None
+    immediate: str | None = None
+    """What the server wants a model to hear at once (R2-44)."""
+    gone: Ending | None = None
+    outlived: bool = False
+    """Its TTL has passed, and the server still answers for it."""
+    ended_at: float | None = None
+    cancelling: bool = False
+    followed: bool = False
+    """Parley polls it."""
+    waiting: bool = False
+    """A `tasks/result` of ours waits."""
+    fetched: str | None = None
+    """The call that asked for its result."""
+    answered: bool = False
+    """Its result came."""
+    payload: dict[str, Any] | None = None
+    """`result` or `error`, where the task itself brings it, until its call has taken it."""
+    payload_seq: int | None = None
+    payload_sent: int | None = None
+    inputs: dict[str, str] = field(default_factory=dict)
+    """Which ask each key of its `inputRequests` became; a key is asked once (R7-21)."""
+    next_poll: float | None = None
+    """Monotonic: when the next poll is due."""
+    polls: int = 0
+    notified: int = 0
+    asks: list[str] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about it."""
+    beside: set[int] = field(default_factory=set)
+    """The messages that were remarked on for its sake."""
+    visits: list[Visit] = field(default_factory=list)
+    """What happened, oldest first; of very many polls the oldest are forgotten."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about it; what its questions are about is said with those."""
+        return self.log.findings_of(self.beside, [self.id], about=self.id)
+
+    @property
+    def terminal(self) -> bool:
+        return self.status in TERMINAL
+
+    @property
+    def live(self) -> bool:
+        """It may still change, and we can ask for it."""
+        return not self.terminal and self.gone is None
+
+    @property
+    def expires(self) -> float | None:
+        """Monotonic time at which its TTL is over."""
+        return None if self.ttl is None else self.known + self.ttl / 1000
+
+    @property
+    def expires_at(self) -> float | None:
+        """The same on the wall."""
+        return None if self.ttl is None else min(self.known_at + self.ttl / 1000, LAST_MOMENT)
+
+    def visit(
+        self, at: float, what: str, text: str = "", seq: int | None = None, reply: int | None = None, words: str = ""
+    ) -> None:
+        """Remember one thing that happened."""
+        if len(self.visits) >= _VISITS:
+            polls = (place for place, one in enumerate(self.visits) if one.what == self.wire.get)
+            del self.visits[next(polls, 1)]
+        self.visits.append(Visit(at, what, text, seq, reply, words))
+
+    def take(self, seen: Seen, at: float) -> tuple[bool, list[Finding]]:
+        """What the server says now: whether anything changed, and what is wrong with it.
+
+        A move that is not legal is remarked and not followed (F18). What else it says of an ended task is taken."""
+        self.ttl, self.poll = seen.ttl, seen.poll
+        status = self.status if seen.status is None else seen.status
+        if status != self.status and not may_move(self.status, status):
+            text = f"The task went from `{self.status}` to `{status}`; nothing leaves `{self.status}`."
+            return False, [_wrong(text, "Parley stays with the first end.")]
+        changed = (status, seen.message) != (self.status, self.message)
+        self.status, self.message = status, seen.message
+        if seen.created_at is not None:
+            self.created_at = seen.created_at
+        self.updated_at = seen.updated_at
+        if self.terminal and self.ended_at is None:
+            self.ended_at = at
+        return changed, []
+
+    def object(self) -> dict[str, Any]:
+        """The task as the wire has it."""
+        task: dict[str, Any] = {
+            "taskId": self.task_id,
+            "status": self.status,
+            "createdAt": self.created_at or wire_time(self.known_at),
+            "lastUpdatedAt": self.updated_at or self.created_at or wire_time(self.known_at),
+            self.wire.ttl: self.ttl,
+        }
+        if self.poll is not None:
+            task[self.wire.poll] = self.poll
+        if self.message is not None:
+            task["statusMessage"] = self.message
+        return task
+
+
+# ---------------------------------------------------------------------------------------------------------- findings
+
+
+def dropped(reason: str) -> Finding:
+    """A call that was wanted as a task, and is sent plainly because it must not be one (R2-01, R2-02)."""
+    return Finding("R2-02", "note", f"Called plainly, not as a task. {reason}", "`task` was left out, as it must be.")
+
+
+def forced(text: str) -> Finding:
+    """A call that the rules forbid, sent because somebody insisted."""
+    return Finding("R2-01", "note", f"Sent on purpose against the rules. {text}", "A server may refuse it.")
+
+
+def first_status(wire: TaskWire, status: Status | None) -> Finding | None:
+    """A new task begins with `working` (R2-08). One with a status that nobody knows is remarked already."""
+    if status is None or status in wire.starts:
+        return None
+    return _wrong(f"The task began with the status `{status}`; it must begin with `working`.", "Followed all the same.")
+
+
+def ignored_task() -> Finding:
+    """An ordinary result for a call that was sent as a task (R2-07)."""
+    return Finding(
+        "R2-07",
+        "should",
+        "The call was sent as a task, and the server answered with an ordinary result.",
+        "It is shown as the result; there is no task to follow.",
+    )
+
+
+def unasked_task() -> Finding:
+    """A task for a call that did not ask for one (R2-07)."""
+    return Finding(
+        "R2-07",
+        "must",
+        "The server answered with a task, and the call did not ask for one.",
+        "Parley follows it. Another client would show nothing.",
+    )
+
+
+def plain_allowed() -> Finding:
+    """A tool that runs only as a task, and answered a plain call with a result (R2-04)."""
+    return Finding(
+        "R2-04",
+        "must",
+        "The tool says `taskSupport: required`, and a plain call was not refused with -32601.",
+        "What it answered is shown as its result.",
+    )
+
+
+def known_id() -> Finding:
+    """A new task with the id of another one (R2-08)."""
+    return _wrong("The server gave this task the id of another one.", "Both are followed; they cannot be told apart.")
+
+
+def related(result: Any, task_id: str) -> list[Finding]:
+    """The result of a task names its task (R2-22)."""
+    found = related_task_of(result) if isinstance(result, dict) else None
+    if found == task_id:
+        return []
+    text = "names another task" if found is not None else "does not name its task"
+    return [
+        Finding(
+            "R2-22",
+            "must",
+            f"The result of the task {text} in `_meta` (`io.modelcontextprotocol/related-task`).",
+            "A client with several tasks could mix them up.",
+        )
+    ]
+
+
+def should_have_failed() -> Finding:
+    """A tool error in a task that is `completed` (R2-23)."""
+    return Finding(
+        "R2-23", "note", "The result has `isError`, and the task is `completed`; it should be `failed`.", "Shown as is."
+    )
+
+
+def still_there(seconds: float) -> Finding:
+    """A task that goes on after its TTL (F18)."""
+    return Finding(
+        "F18",
+        "note",
+        f"The task has not ended within its TTL of {seconds:g} s, and the server still has it.",
+        "Parley goes on polling until it ends. The server may delete it at any time now.",
+    )

@@ -1,0 +1,455 @@
+"""What the person asks of the server: calls, several in flight, each with its time limit, progress, cancel and reply.
+
+Owns the calls of one session, over all its connections. A call is settled once, whatever happens; old ones are
+forgotten, and the bytes of their replies before them. Knows the session it serves; knows nothing of the web.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress
+from app.core.errors import Gone, Refused
+from app.core.json.text import THREAD_ABOVE, parse_async, whole
+from app.core.lane import apart
+from app.core.links import required_links
+from app.core.rules import checks, stateless
+from app.core.tasks import running as tasks
+from app.core.tasks.running import CORE
+from app.core.wire import Finding, RpcId
+from app.protocol.judge import judge
+from app.sessions.identity import Identity
+
+if TYPE_CHECKING:
+    from app.protocol.connection import Connection
+    from app.protocol.rpc import Outgoing, Reply
+    from app.protocol.timeout import Patience
+    from app.sessions.session import Session
+
+logger = logging.getLogger("parley.sessions")
+
+_DAY_MS = 24 * 3_600_000
+"""No call lasts longer, whatever its progress says (R5-05)."""
+_PROGRESS_WORDS = 1_000
+
+
+class Calls(Mapping[str, Call]):
+    """The calls of one session, oldest first."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._calls: dict[str, Call] = {}
+        self._ids = itertools.count(1)
+        self._reply_bytes = 0
+        self._scopes: dict[str, anyio.CancelScope] = {}
+        self._patience: dict[str, Patience] = {}
+        self._held: set[str] = set()
+        """Calls whose time limit stands still, for an ask is open that may be theirs."""
+        self._judging: set[str] = set()
+        """Calls that have their result, which is still being judged."""
+
+    def __getitem__(self, cid: str) -> Call:
+        return self._calls[cid]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._calls)
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def add(self, call: Call) -> None:
+        """Keep a call."""
+        self._calls[call.id] = call
+
+    def note(self, call: Call, finding: Finding) -> None:
+        """Keep a remark about how a call was made, which is beside no message."""
+        self._session.messages.note(call.id, finding)
+
+    @property
+    def newest(self) -> Iterator[Call]:
+        """The calls, the newest first."""
+        return reversed(self._calls.values())
+
+    @property
+    def running(self) -> list[Call]:
+        """The calls that are not settled."""
+        return [call for cid in self._scopes if (call := self._calls.get(cid)) is not None and not call.settled]
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call runs, and does not wait for a person. Floods ask this of every session, so it is quick."""
+        return bool(self._scopes) and any(call.state == "running" for call in self.running)
+
+    @property
+    def wants_logs(self) -> bool:
+        """Whether a request of ours that is under way asked for log messages (R6-51)."""
+        if self._session.options.log_level is not None:
+            return True
+        metas = [self._session.options.meta, *((call.params or {}).get("_meta") for call in self.running)]
+        return any(isinstance(meta, dict) and stateless.META_LOG_LEVEL in meta for meta in metas)
+
+    def start(
+        self,
+        method: str,
+        params: dict[str, Any] | None,
+        *,
+        timeout_ms: int | None = None,
+        notification: bool = False,
+        quiet: bool = False,
+        as_task: bool = False,
+        ttl: int | None = None,
+        force: bool = False,
+        by: Identity,
+    ) -> Call:
+        """Begin a call and return it at once. Gone when there is no connection.
+
+        A tool is called as a task only where server and tool allow it, else plainly, with a note; one that runs only
+        as a task is Refused plainly. `force` sends what was said, whatever the rules."""
+        connection = self._session.connection
+        if connection is None or self._session.info.state != "ready":
+            raise Gone("This session is not connected. Connect first, then call again.")
+        params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
+        if len(self._scopes) >= self._session.limits.calls_running:
+            raise Gone(f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one.")
+        call = Call(
+            id=f"c{next(self._ids)}",
+            method=method,
+            params=params,
+            started_at=self._session.wall(),
+            started=self._session.mono(),
+            by=by.kind,
+            quiet=quiet,
+            notification=notification,
+            as_task=as_task,
+            ttl=_ttl_of(params) if as_task else None,
+            log=self._session.messages,
+        )
+        self.add(call)
+        for finding in findings:
+            self.note(call, finding)
+        self._forget_old_calls()
+        self._session.changed("call.added", call.id)
+        seconds = (timeout_ms or self._session.options.request_timeout_ms) / 1000
+        call.deadline_at = None if notification else self._session.wall() + seconds
+        scope = self._scopes[call.id] = anyio.CancelScope()
+        self._session.start_soon(self._run, call, seconds, scope, connection)
+        return call
+
+    def _as_task(
+        self, method: str, params: dict[str, Any] | None, wanted: bool, ttl: int | None, force: bool
+    ) -> tuple[dict[str, Any] | None, bool, list[Finding]]:
+        """What is sent, whether as a task, and what there is to say about that (R2-01…R2-05)."""
+        if ttl is not None and not wanted:
+            raise Refused("A TTL belongs to a task.", {"/ttl": ["Say `as_task` too, or leave it out."]})
+        if method != "tools/call":
+            if wanted:
+                raise Refused("Only a tool can be called as a task.", {"/as_task": ["Only with `tools/call`."]})
+            return params, False, []
+        given = params or {}
+        by_hand = "task" in given
+        support = self._session.client_tasks.support(given.get("name"))
+        if wanted or by_hand:
+            if wanted and support.no_task and not force:
+                return params, False, [tasks.dropped(support.no_task)]
+            findings = [tasks.forced(support.no_task)] if support.no_task else []
+            return (given if by_hand else {**given, **CORE.ask(ttl)}), True, findings
+        if support.no_plain:
+            if not force:
+                raise Refused(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
+            return params, False, [tasks.forced(support.no_plain)]
+        return params, False, []
+
+    def cancel(self, cid: str, reason: str = "cancelled by the person") -> Call:
+        """Stop waiting for a call, and tell the server so. KeyError when unknown, Gone when settled.
+
+        A call that became a task is cancelled by its task, and settled when the server says so."""
+        call = self._calls[cid]
+        if call.settled:
+            raise Gone(f"This call is {call.state} already.")
+        if self._session.client_tasks.cancel_call(call):
+            return call
+        if call.settled:
+            return call
+        call.cancel_reason = reason
+        self.settle(call, "cancelled")
+        scope = self._scopes.get(cid)
+        if scope is not None:
+            scope.cancel()
+        return call
+
+    async def _run(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
+        from app.protocol.links.base import LinkError, RequestLost
+        from app.protocol.rpc import Outgoing
+        from app.protocol.timeout import OutOfTime, Patience
+
+        options = self._session.options
+        most = options.max_total_timeout_ms or _DAY_MS
+        patience = Patience(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)
+        self._patience[call.id] = patience
+        wanted = Outgoing(
+            quiet=call.quiet,
+            on_sent=lambda rpc_id, seq: self._sent(call, rpc_id, seq),
+            on_progress=lambda values, seq: self._progress(call, values, patience),
+            lasts=self._session.client_tasks.announces,
+            tells=not call.as_task,
+        )
+        try:
+            with scope:
+                try:
+                    if call.notification:
+                        await connection.notify(call.method, call.params)
+                        self.settle(call, "done")
+                    else:
+                        await self._take_reply(call, connection, patience, wanted)
+                except OutOfTime:
+                    if call.cancel_wanted:
+                        call.cancel_reason = "Cancelled before the server said which task it is."
+                        self.settle(call, "cancelled")
+                    self.fail(call, CallError(None, f"No answer within {_seconds(seconds)}.", kind="timeout"))
+                except RequestLost as fault:
+                    words = f"{fault.message} {fault.trouble.advice}".strip()
+                    if fault.seq is not None and call.legs:
+                        call.legs[-1].reply_seq = fault.seq
+                    self.fail(call, CallError(None, words, kind="http" if connection.over_http else "invalid"))
+                except LinkError as fault:
+                    self.fail(call, CallError(None, f"The connection was lost: {fault.message}", kind="connection"))
+                except Exception as fault:
+                    # It must not reach the task group: that one carries every session of this process.
+                    logger.exception("a call of session %s failed inside Parley", self._session.id)
+                    self.fail(call, CallError(None, f"Parley could not carry out this call: {fault}", kind="internal"))
+        finally:
+            for leg in call.legs:
+                connection.end_progress(leg.rpc_id)
+            del self._scopes[call.id]
+            self._patience.pop(call.id, None)
+            self._held.discard(call.id)
+
+    async def _take_reply(self, call: Call, connection: Connection, patience: Patience, wanted: Outgoing) -> None:
+        """One request and its reply; when the reply is a task, what ends the task is the reply."""
+        if connection.wire.rounds:
+            outcome = await self._session.rounds.play(call, connection, patience, wanted)
+            if outcome is None:
+                return
+            reply = outcome.reply
+            if outcome.invalid:
+                self._keep(call, reply)
+                self.fail(call, CallError(None, outcome.invalid, kind="invalid"))
+                return
+        else:
+            reply = await connection.call(call.method, call.params, wanted, patience)
+        self._keep(call, reply)
+        task = self._session.client_tasks.created(call, reply)
+        if task is not None:
+            self._patience.pop(call.id, None)
+            result = await self._session.client_tasks.follow(call, task, connection)
+            if result is None:
+                return
+            reply = result
+            self._keep(call, reply)
+        await self._take_result(call, reply, connection)
+
+    def _keep(self, call: Call, reply: Reply) -> None:
+        """Remember a reply with its leg; the newest is the one that counts."""
+        call.legs[-1].reply_seq = reply.seq
+        self._reply_bytes += len(reply.raw) - len(call.reply or b"")
+        call.reply, call.unread = reply.raw, reply.unread
+
+    async def _take_result(self, call: Call, reply: Reply, connection: Connection) -> None:
+        """Settle a call by the reply that is its result."""
+        if reply.is_error:
+            error = reply.value["error"]
+            fields = error if isinstance(error, dict) else {"message": str(error)}
+            data = fields.get("data") if reply.unread is None else None
+            failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
+            call.links, remarks = required_links(failed)
+            for finding in remarks:
+                self._session.messages.remark(reply.seq, finding)
+            self.fail(call, failed)
+            return
+        result = reply.value.get("result")
+        call.tool_error = isinstance(result, dict) and result.get("isError") is True
+        findings: list[Finding] = []
+        self._judging.add(call.id)
+        try:
+            if reply.unread is None:
+                findings += await judge(call.method, connection.version, result, len(reply.raw))
+                findings += await self._check_output(call, result, len(reply.raw))
+        finally:
+            self._judging.discard(call.id)
+        findings += self._check_task(call, result)
+        for finding in findings:
+            self._session.messages.remark(reply.seq, finding)
+        self.settle(call, "done")
+
+    def _check_task(self, call: Call, result: Any) -> list[Finding]:
+        """What a result says wrongly of its task, or of having none."""
+        running, params = self._session.client_tasks, call.params or {}
+        if call.method == "tasks/result":
+            task = running.of_wire(params.get("taskId"))
+            if task is not None:
+                task.answered = True
+            return running.judge_result(params.get("taskId"), result, None if task is None else task.status)
+        if call.method != "tools/call":
+            return []
+        task = running.tasks.get(call.task_id or "")
+        if task is not None:
+            return running.judge_result(task.task_id, result, task.status)
+        return [tasks.plain_allowed()] if running.support(params.get("name")).no_plain and not call.as_task else []
+
+    async def _check_output(self, call: Call, result: Any, size: int) -> list[Finding]:
+        """Whether a tool's structured result fits the output schema the server listed."""
+        if call.params is None or call.method not in ("tools/call", "tasks/result"):
+            return []
+        name = call.params.get("name")
+        if call.method == "tasks/result":
+            task = self._session.client_tasks.of_wire(call.params.get("taskId"))
+            name = None if task is None else task.tool
+        listed = next(
+            (tool for tool in self._session.tools.items if isinstance(tool, dict) and tool.get("name") == name), None
+        )
+        schema = listed.get("outputSchema") if listed is not None else None
+        if schema is None:
+            return []
+        if size <= THREAD_ABOVE:
+            return checks.structured_output(schema, result)
+        return await apart(checks.structured_output, schema, result)
+
+    def abandon(self, call: Call, reason: str) -> None:
+        """A person said no, and this wire has no way to say it: the call ends here (R6-34)."""
+        call.abandoned, call.cancel_reason = True, reason
+        self.settle(call, "cancelled")
+
+    def waits(self, call: Call, waits: bool) -> None:
+        """A call waits for a person, or goes on; its time limit stands still meanwhile (architecture.md §7)."""
+        if call.wait() if waits else call.go_on():
+            self._set_limit(call)
+
+    def hold(self, call: Call, held: bool) -> None:
+        """The time limit of a call stands still, or goes on, for an ask that may be its own or that of another call
+        (R5-05). The call keeps its state: nobody knows whether it waits."""
+        if call.settled or call.id not in self._patience or held == (call.id in self._held):
+            return
+        if held:
+            self._held.add(call.id)
+        else:
+            self._held.discard(call.id)
+        self._set_limit(call)
+
+    def _set_limit(self, call: Call) -> None:
+        """Let the time limit stand still while the call waits or is held, and go on otherwise; and say so."""
+        patience = self._patience.get(call.id)
+        still = call.state == "waiting" or call.id in self._held
+        if patience is not None:
+            if still:
+                patience.pause()
+            else:
+                patience.resume()
+        call.deadline_at = None if still or patience is None else self._session.wall() + patience.left()
+        self._session.changed("call.changed", call.id)
+
+    def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
+        call.legs.append(Leg(rpc_id, seq))
+        if not self._session.wire.server_asks and call.method in stateless.GONE_METHODS:
+            self._session.messages.remark(seq, stateless.gone_method(call.method))
+            return
+        capability = checks.METHOD_CAPABILITY.get(call.method)
+        if capability is not None and not self._session.info.offers(capability):
+            self._session.messages.remark(seq, checks.not_offered(call.method, capability))
+
+    def _progress(self, call: Call, values: dict[str, Any], patience: Patience) -> None:
+        message = values.get("message")
+        call.progress = Progress(
+            checks.number(values.get("progress")) or 0.0,
+            checks.number(values.get("total")),
+            message[:_PROGRESS_WORDS] if isinstance(message, str) else None,
+            self._session.wall(),
+        )
+        call.progressed += 1
+        if patience.renewed_by_progress and not patience.still and call.state == "running" and call.task_id is None:
+            call.deadline_at = self._session.wall() + patience.seconds
+        self._session.changed("call.changed", call.id)
+
+    def fail(self, call: Call, error: CallError) -> None:
+        """End a call with an error, unless it has ended."""
+        if not call.settled:
+            call.error = error
+        self.settle(call, "failed")
+
+    def settle(self, call: Call, state: CallState) -> None:
+        """Move a call to its end; the first end counts."""
+        if call.settle(state, at=self._session.wall(), now=self._session.mono()):
+            self._session.changed("call.settled", call.id)
+
+    def _forget_old_calls(self) -> None:
+        extra = len(self._calls) - self._session.limits.calls
+        if extra > 0:
+            over = (call.id for call in self._calls.values() if call.settled and call.id not in self._scopes)
+            for cid in list(itertools.islice(over, extra)):
+                self._reply_bytes -= len(self._calls.pop(cid).reply or b"")
+        if self._reply_bytes <= self._session.limits.log_bytes:
+            return
+        for call in self._calls.values():
+            if self._reply_bytes <= self._session.limits.log_bytes:
+                break
+            if call.reply is not None and call.settled:
+                self._reply_bytes -= len(call.reply)
+                call.reply = None
+                if call.error is not None:
+                    call.error.data = None
+
+    async def result(self, call: Call) -> Any:
+        """The result of a settled call as JSON; None when there is none, or it is no longer kept."""
+        if call.reply is None or call.state != "done" or call.unread is not None:
+            return None
+        value = (await parse_async(call.reply)).value
+        return value.get("result") if isinstance(value, dict) else None
+
+    # ---- from the connection
+
+    def logged(self, params: dict[str, Any], size: int) -> None:
+        """A log message of the server: it belongs to the only call that runs, if there is just one."""
+        running = [call for call in self.running if not call.quiet]
+        if len(running) != 1:
+            return
+        call = running[0]
+        logger_name = params.get("logger")
+        call.logs.append(
+            CallLog(
+                self._session.wall(),
+                str(params.get("level")),
+                logger_name if isinstance(logger_name, str) else None,
+                params.get("data"),
+                size,
+            )
+        )
+        call.logs_bytes += size
+        while len(call.logs) > self._session.limits.call_logs or call.logs_bytes > self._session.limits.call_log_bytes:
+            call.logs_bytes -= call.logs.popleft().size
+            call.logs_dropped += 1
+        self._session.changed("call.changed", call.id)
+
+    def connection_ended(self, message: str) -> None:
+        """Nothing stays running on a connection that is gone."""
+        for call in self.running:
+            if call.id in self._judging:
+                self.settle(call, "done")
+                continue
+            self.fail(call, CallError(None, message, kind="connection"))
+            if call.rounds:  # it may wait for answers that no longer have anywhere to go
+                self._scopes[call.id].cancel()
+
+
+def _ttl_of(params: dict[str, Any] | None) -> int | None:
+    """The TTL that a call asks for."""
+    task = (params or {}).get("task")
+    ttl = task.get("ttl") if isinstance(task, dict) else None
+    return ttl if isinstance(ttl, int) and not isinstance(ttl, bool) else None
+
+
+def _seconds(value: float) -> str:
+    return f"{value:g} s"

@@ -1,0 +1,131 @@
+"""Resources that a session watches: subscriptions, what the server says changed, and reading it again.
+
+A notice that a resource changed is counted and shown, whoever sent for it. A resource that somebody subscribed to here
+is read again at once, one read at a time: a flood of notices costs one read, and one more after it. Knows the session
+it serves; knows nothing of the web.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app.core.calls import Call
+from app.core.errors import Gone
+from app.core.rules import stateless
+from app.sessions.identity import PARLEY, Identity
+
+if TYPE_CHECKING:
+    from app.sessions.session import Session
+
+_MOST = 1_000
+"""Resources of which a notice is remembered; the oldest are forgotten first."""
+_LONGEST = 8_000
+
+
+@dataclass(slots=True)
+class Watched:
+    """What is known about one resource beyond its place in the list."""
+
+    uri: str
+    subscribed: bool = False
+    since: float | None = None
+    updates: int = 0
+    updated_at: float | None = None
+    reading: bool = False
+    again: bool = False
+    """It changed once more while it was being read."""
+    refused: str = ""
+    """What the server said to the last wish to subscribe or to end that."""
+
+
+class Resources:
+    """The resources of one session that somebody subscribed to, or that the server says have changed."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.of: dict[str, Watched] = {}
+
+    @property
+    def subscribed(self) -> list[Watched]:
+        """The subscriptions that hold."""
+        return [one for one in self.of.values() if one.subscribed]
+
+    @property
+    def offered(self) -> bool:
+        """Whether the server takes subscriptions (R5-27)."""
+        return self._session.wire.subscribes and self._session.info.declares("resources", "subscribe")
+
+    def subscribe(self, uri: str, wanted: bool, *, by: Identity) -> Call:
+        """Ask the server to tell of changes of a resource, or to stop that. Gone when it takes no subscriptions."""
+        if not self._session.wire.subscribes:
+            raise Gone(f"In {stateless.VERSION} resources are watched by a subscription: open one under Subscriptions.")
+        if not self.offered:
+            raise Gone("The server did not declare `resources.subscribe`. Compose the request by hand to force it.")
+        verb = "subscribe" if wanted else "unsubscribe"
+        call = self._session.start_call(f"resources/{verb}", {"uri": uri}, by=by)
+        self._session.start_soon(self._agreed, uri, wanted, call)
+        return call
+
+    async def _agreed(self, uri: str, wanted: bool, call: Call) -> None:
+        info = self._session.info
+        await self._session.until(lambda: call.settled, None, call.id)
+        if self._session.info is not info:
+            return
+        one = self._one(uri)
+        if call.state == "done":
+            one.subscribed, one.refused = wanted, ""
+            one.since = self._session.wall() if wanted else None
+        else:
+            one.refused = call.error.message if call.error is not None else "It was cancelled."
+        self._session.changed("resource.changed", uri)
+
+    def notified(self, params: dict[str, Any]) -> None:
+        """The server says that a resource changed: count it, and read it again if somebody subscribed (R5-27)."""
+        uri = params.get("uri")
+        if not isinstance(uri, str) or len(uri) > _LONGEST:
+            return
+        one = self._one(uri)
+        one.updates += 1
+        one.updated_at = self._session.wall()
+        self._session.changed("resource.changed", uri)
+        if one.subscribed:
+            if one.reading:
+                one.again = True
+            else:
+                one.reading = True
+                self._session.start_soon(self._read_again, one)
+
+    async def _read_again(self, one: Watched) -> None:
+        info = self._session.info
+        try:
+            while True:
+                one.again = False
+                try:
+                    call = self._session.start_call("resources/read", {"uri": one.uri}, quiet=True, by=PARLEY)
+                except Gone:
+                    return
+                await self._session.until(lambda call=call: call.settled, None, call.id)  # type: ignore[misc]
+                if not one.again or self._session.info is not info or not one.subscribed:
+                    return
+        finally:
+            one.reading = False
+            self._session.changed("resource.changed", one.uri)
+
+    def connection_ended(self) -> None:
+        """Subscriptions end with their connection; that something changed stays known until the next one."""
+        for one in self.of.values():
+            one.subscribed = False
+
+    def reset(self) -> None:
+        """A new connection begins."""
+        self.of.clear()
+
+    def _one(self, uri: str) -> Watched:
+        found = self.of.get(uri)
+        if found is None:
+            found = self.of[uri] = Watched(uri)
+            idle = (known for known, one in self.of.items() if not one.subscribed and known != uri)
+            if len(self.of) > _MOST and (oldest := next(idle, None)) is not None:
+                del self.of[oldest]
+        return found

@@ -1,0 +1,173 @@
+"""What a task of the extension `io.modelcontextprotocol/tasks` brings with its status: questions, a result, an error.
+
+The questions go into the inbox, each key once for the life of the task, and are answered by `tasks/update`, one at a
+time or several (R7-20, R7-21). A result or an error stands in the task itself: it becomes the reply of the call that
+the task was made for (R7-11). Knows the session it serves; knows nothing of the web.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from app.core import asks
+from app.core.asks import Answer, Ask, RpcError
+from app.core.calls import Call, Leg
+from app.core.errors import Gone
+from app.core.json.text import dump
+from app.core.tasks import running as tasks
+from app.core.tasks.running import ClientTask
+from app.core.wire import Finding
+from app.sessions.tasks.polling import Polling, error_of
+
+if TYPE_CHECKING:
+    from app.protocol.rpc import Reply
+    from app.sessions.session import Session
+
+
+class TaskInputs:
+    """The inputs and outcomes of the extension tasks of one session."""
+
+    def __init__(self, session: Session, polling: Polling) -> None:
+        self._session, self._polling = session, polling
+
+    def heard(self, task: ClientTask, value: dict[str, Any], seq: int, sent: int | None) -> None:
+        """The server described a task: by a poll, which was `sent`, or by a notification."""
+        if sent is not None and value.get("resultType", "complete") != "complete":
+            self._polling.remark(task, tasks.spelling(value["resultType"]), seq)
+        match task.status:
+            case "completed" | "failed":
+                member = "result" if task.status == "completed" else "error"
+                if member not in value:
+                    self._polling.remark(task, tasks.no_outcome(member), seq)
+                # A notice may be that of a task without its outcome; then a poll brings it. Kept only for a call.
+                call = self._session.calls.get(task.call_id or "")
+                wanted = call is not None and not call.settled and not task.answered
+                if wanted and task.payload is None and (member in value or sent is not None):
+                    task.payload, task.payload_seq, task.payload_sent = {member: value.get(member)}, seq, sent
+            case "input_required":
+                self._ask(task, value.get("inputRequests"), seq)
+                return
+        self._no_longer(task, set())
+
+    # ---- questions
+
+    def _ask(self, task: ClientTask, requests: Any, seq: int) -> None:
+        """Put what is new before people; what was asked or answered before is not asked again (R7-21)."""
+        if not isinstance(requests, dict):
+            self._polling.remark(task, tasks.no_requests(), seq)
+            return
+        self._no_longer(task, set(requests))
+        for key, request in requests.items():
+            if key in task.inputs:
+                continue
+            try:
+                self._ask_one(task, key, request, seq)
+            except RpcError as no:
+                task.inputs[key] = ""
+                if no.code == asks.INTERNAL_ERROR:  # there is no room at the moment: the next poll asks again
+                    del task.inputs[key]
+                text = f"The request `{key[:60]}` of the task cannot be put to anybody: {no.message}."
+                self._polling.remark(task, Finding("R7-20", "must", text, "Nothing was invented, nothing sent."), seq)
+
+    def _ask_one(self, task: ClientTask, key: str, request: Any, seq: int) -> None:
+        session = self._session
+        connection = session.connection
+        if connection is None:
+            return
+        given = request if isinstance(request, dict) else {}
+        method, said = given.get("method"), given.get("params")
+        method, params = method if isinstance(method, str) else "", said if isinstance(said, dict) else {}
+        findings: list[Finding] = []
+        if method == "roots/list":
+            if "roots" not in connection.offered:
+                raise RpcError(asks.METHOD_NOT_FOUND, "this client did not declare roots")
+        else:
+            findings = asks.admit(method, params, session.options, connection.offered, stateless=True)
+        for finding in findings:
+            session.messages.remark(seq, finding, about=key)
+        ask = session.asks.new("task-input", method, params, seq, call_id=task.call_id, task=task, about=key)
+        ask.deliver = partial(self._deliver, task, key, ask)
+        task.inputs[key] = ask.id
+        if method == "roots/list" and not session.options.ask_roots:
+            task.asks.append(ask.id)
+            session.start_soon(self._send_roots, task, key, ask, session.asks.from_the_list(ask))
+            return
+        session.asks.put(ask)
+        task.visit(session.wall(), "asked", key[:60], seq)
+
+    async def _send_roots(self, task: ClientTask, key: str, ask: Ask, answer: Answer) -> None:
+        try:
+            await self._deliver(task, key, ask, answer)
+        except Gone:
+            task.inputs.pop(key, None)  # the next poll asks again
+
+    async def _deliver(self, task: ClientTask, key: str, ask: Ask, answer: Answer) -> None:
+        """Send one answer by `tasks/update`; partial sets are allowed, and the acknowledgement is empty (R7-22)."""
+        session = self._session
+        if answer.error is not None:
+            call = session.calls.get(task.call_id or "")
+            words = f"The {ask.kind} was refused. There is no way to tell the server, so the call ends here."
+            if call is not None and not call.settled:
+                session.calls.abandon(call, words)
+            task.visit(session.wall(), "answered", "refused, and nothing was sent")
+            self._polling.nudge(task)
+            return
+        try:
+            await self._update(task, key, answer)
+        except Gone:
+            if not task.live:  # no poll will take it back any more
+                session.asks.withdraw(ask, "The task has ended.")
+            raise
+
+    async def _update(self, task: ClientTask, key: str, answer: Answer) -> None:
+        session, update = self._session, task.wire.update
+        connection = session.connection
+        if connection is None or update is None or not task.live:
+            raise Gone("The task is over. Yours was not sent.")
+        more = {"inputResponses": {key: answer.result or {}}}
+        sent, reply = await self._polling.send(task, connection, update, more=more)
+        if reply is None:
+            raise Gone("The answer could not be sent.")
+        if reply.is_error:
+            code, message = error_of(reply)
+            task.visit(session.wall(), update, f"error {code}: {message}", sent, reply.seq)
+            raise Gone(f"The server did not take it: {code} {message}")
+        task.visit(session.wall(), update, key[:60], sent, reply.seq)
+        self._polling.now(task)
+
+    def _no_longer(self, task: ClientTask, wanted: set[str]) -> None:
+        """Asks whose key the server no longer names are not open any more."""
+        for key, aid in task.inputs.items():
+            ask = self._session.inbox.asks.get(aid)
+            if key not in wanted and ask is not None and ask.state == "open":
+                self._session.asks.withdraw(ask, "The task no longer asks this.")
+
+    def over(self, task: ClientTask) -> None:
+        """A task that is gone asks nothing any more."""
+        self._no_longer(task, set())
+
+    def resumed(self, task: ClientTask) -> None:
+        """A task is followed on a new connection: what nobody answered may be asked again."""
+        answered = {key: aid for key, aid in task.inputs.items() if self._answered(aid)}
+        task.inputs = answered
+
+    def _answered(self, aid: str) -> bool:
+        ask = self._session.inbox.asks.get(aid)
+        return ask is None or ask.state == "answered"
+
+    # ---- outcomes
+
+    def reply_of(self, task: ClientTask, call: Call) -> Reply | None:
+        """The result or error that stands in the task, as the reply of its call; None while there is none."""
+        from app.protocol.rpc import Reply
+
+        if task.payload is None or task.payload_seq is None:
+            return None
+        call.legs.append(Leg(None, task.payload_sent, task.payload_seq))
+        task.fetched, task.answered = call.id, True
+        value, task.payload = {"jsonrpc": "2.0", "id": None, **task.payload}, None
+        came = self._session.messages.get(task.payload_seq)
+        unread = None if came is None else came.unread
+        raw = self._session.messages.raw(task.payload_seq) if unread is not None else None
+        return Reply(task.payload_seq, raw or dump(value), value, unread)

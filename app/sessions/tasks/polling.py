@@ -1,0 +1,249 @@
+"""How one task on the server is asked after: when to poll, what to make of the answer, when to stop.
+
+Polling is what everything rests on; a status notification only makes it shorter (R2-12). A wait ends at the interval
+that the server wants, or when something happens to the task. The end of the TTL ends nothing: a server may then delete
+the task, and says so by -32602 (R2-11, R2-43). Knows the session whose tasks they are; knows neither who waits for a
+task nor what becomes of its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from app.core.asks import INVALID_PARAMS
+from app.core.tasks import running as tasks
+from app.core.tasks.running import ClientTask
+from app.core.wire import Finding, RpcId
+
+if TYPE_CHECKING:
+    from app.protocol.connection import Connection
+    from app.protocol.rpc import Reply
+    from app.sessions.session import Session
+
+_FAILED_POLLS = 5
+"""So many polls in a row without a usable answer, and we stop."""
+_LONGEST_REST = 86_400.0
+_FINDINGS = 50
+
+
+class Polling:
+    """Asks after the tasks of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._nudges: dict[str, anyio.Event] = {}
+        self._asked: set[str] = set()
+        """Tasks that are to be polled at once."""
+        self._lost: set[str] = set()
+        """Tasks whose wait for a result was lost on the way."""
+
+    def now(self, task: ClientTask) -> None:
+        """Poll a task that is followed at once, whatever the interval."""
+        self._asked.add(task.id)
+        self.nudge(task)
+
+    def lost(self, task: ClientTask) -> None:
+        """The wait for the result got no reply: it begins again once a poll shows that the task is still there."""
+        self._lost.add(task.id)
+
+    async def still_there(self, task: ClientTask, connection: Connection) -> bool:
+        """Whether the reply with the result was lost, and a poll shows that the server still has the task."""
+        if task.id not in self._lost:
+            return False
+        self._lost.discard(task.id)
+        await self.rest(task, self._session.mono() + tasks.poll_seconds(task.poll))
+        return await self.poll(task, connection)
+
+    def over(self, task: ClientTask) -> None:
+        """Nobody follows this task any more."""
+        task.followed, task.next_poll = False, None
+        self._nudges.pop(task.id, None)
+        self._asked.discard(task.id)
+        self._lost.discard(task.id)
+
+    async def accompany(
+        self, task: ClientTask, connection: Connection, wait: Callable[[], None], done: Callable[[], bool]
+    ) -> None:
+        """Poll until the task ends or is gone, or `done`. On `input_required` the result is waited for at once: that
+        is the way on which the server's questions come (R2-20)."""
+        mono = self._session.mono
+        waited = failed = 0
+        last = mono()
+
+        def over() -> bool:
+            return not task.live or done()
+
+        while not over():
+            task.next_poll = last + tasks.poll_seconds(task.poll)
+            if task.status == "input_required" and not task.waiting and not waited:
+                waited += 1
+                wait()
+            elif task.status == "working" and not task.waiting:
+                waited = 0
+            await self.rest(task, task.next_poll)
+            if over():
+                break
+            if mono() < last + tasks.poll_seconds(task.poll) and task.id not in self._asked:
+                continue
+            self._asked.discard(task.id)
+            failed = 0 if await self.poll(task, connection) else failed + 1
+            if not failed and task.id in self._lost:
+                self._lost.discard(task.id)
+                waited = 0
+            last = mono()
+            if over():
+                break
+            if failed >= _FAILED_POLLS:
+                self.gone(task, "not found", f"{failed} polls in a row had no usable answer")
+            elif not task.outlived and task.expires is not None and last >= task.expires:
+                task.outlived = True
+                task.visit(self._session.wall(), "outlived")
+                self.remark(task, tasks.still_there((task.ttl or 0) / 1000), None)
+                self._session.changed("task.changed", task.id)
+
+    async def rest(self, task: ClientTask, until: float | None) -> None:
+        """Wait until a moment, or until something happens to the task."""
+        nudge = self._nudges[task.id] = anyio.Event()
+        if until is None:
+            await nudge.wait()
+            return
+        seconds = min(_LONGEST_REST, max(0.0, until - self._session.mono()))
+        async with anyio.create_task_group() as group:
+
+            async def alarm() -> None:
+                await self._session.sleep(seconds)
+                nudge.set()
+
+            group.start_soon(alarm)
+            await nudge.wait()
+            group.cancel_scope.cancel()
+
+    def nudge(self, task: ClientTask) -> None:
+        """Something happened to this task: whoever rests looks at it."""
+        nudge = self._nudges.get(task.id)
+        if nudge is not None:
+            nudge.set()
+
+    async def poll(self, task: ClientTask, connection: Connection) -> bool:
+        """Ask once how it stands; False when there was no answer to that."""
+        sent, reply = await self.send(task, connection, task.wire.get, quiet=True)
+        task.polls += 1
+        now = self._session.wall()
+        if reply is None:
+            task.visit(now, task.wire.get, "no answer", sent)
+        elif reply.is_error:
+            code, message = error_of(reply)
+            task.visit(now, task.wire.get, f"error {code}: {message}", sent, reply.seq)
+            if code == INVALID_PARAMS:
+                self.gone(task, "not found", message)
+                return True
+        else:
+            if task.gone is not None:
+                task.gone = None
+            return self.hear(task, reply.value.get("result"), reply.seq, sent)
+        self._session.changed("task.changed", task.id)
+        return False
+
+    async def send(
+        self,
+        task: ClientTask,
+        connection: Connection,
+        method: str,
+        *,
+        quiet: bool = False,
+        seconds: float | None = None,
+        on_sent: Callable[[RpcId, int], None] | None = None,
+        more: dict[str, Any] | None = None,
+    ) -> tuple[int | None, Reply | None]:
+        """Send a request about a task; its place in the log, and the reply, None when there is none.
+
+        No related-task in these: the task is named in the params (R2-31)."""
+        from app.protocol.links.base import LinkError
+        from app.protocol.rpc import Outgoing
+        from app.protocol.timeout import OutOfTime, Patience
+
+        sent: list[int] = []
+
+        def told(rpc_id: RpcId, seq: int) -> None:
+            sent.append(seq)
+            if on_sent is not None:
+                on_sent(rpc_id, seq)
+
+        limit = self._session.options.request_timeout_ms / 1000 if seconds is None else seconds
+        wanted, patience = Outgoing(quiet=quiet, on_sent=told), Patience(limit, at_most=limit)
+        try:
+            reply = await connection.call(method, {"taskId": task.task_id, **(more or {})}, wanted, patience)
+        except (OutOfTime, LinkError):
+            return (sent[0] if sent else None), None
+        return (sent[0] if sent else None), reply
+
+    def hear(self, task: ClientTask, value: Any, seq: int, sent: int | None = None) -> bool:
+        """Take what the server says of a task, by a reply or a notification; False when it says nothing usable."""
+        seen, findings = tasks.read_task(task.wire, value)
+        if seen is not None and seen.task_id != task.task_id:
+            text = "The server answered with another task than the one that was asked for."
+            findings.append(Finding("R2-08", "must", text, "It was ignored."))
+            seen = None
+        before, now = task.status, self._session.wall()
+        changed = False
+        if seen is not None:
+            changed, more = task.take(seen, now)
+            findings += more
+        for finding in findings:
+            self.remark(task, finding, seq)
+        if sent is not None:
+            task.visit(now, task.wire.get, task.status if seen is not None else "nothing usable", sent, seq)
+        elif changed:
+            task.visit(now, "status", task.status, seq, words=task.message or "")
+        if seen is not None and task.wire.update is not None:
+            self._session.client_tasks.inputs.heard(task, value, seq, sent)
+        self._session.changed("task.changed", task.id)
+        if task.status != before:
+            self.ended(task)
+        self.nudge(task)
+        return seen is not None
+
+    def ended(self, task: ClientTask) -> None:
+        """Say that a task came to its end, when it has."""
+        match task.status:
+            case "completed":
+                self._session.changed("task.completed", task.id)
+            case "failed":
+                self._session.changed("task.failed", task.id)
+            case "cancelled":
+                self._session.changed("task.cancelled", task.id)
+
+    def gone(self, task: ClientTask, how: tasks.Ending, text: str = "") -> None:
+        """The task can no longer be asked for (R2-43)."""
+        task.gone = how
+        self._session.client_tasks.inputs.over(task)
+        task.visit(self._session.wall(), how, text)
+        self._session.changed("task.changed", task.id)
+        self.nudge(task)
+
+    def remark(self, task: ClientTask, finding: Finding, seq: int | None) -> None:
+        """Keep a remark about a task and its call, once: beside a message, or with the task where none says it."""
+        before = task.findings
+        if any((one.id, one.text) == (finding.id, finding.text) for one in before) or len(before) >= _FINDINGS:
+            return
+        call = self._session.calls.get(task.call_id or "")
+        if seq is None:
+            self._session.messages.note(task.id, finding)
+        else:
+            self._session.messages.remark(seq, finding, about=task.id)
+            task.beside.add(seq)
+            if call is not None:
+                call.beside.add(seq)
+        if call is not None:
+            self._session.changed("call.changed", call.id)
+
+
+def error_of(reply: Reply) -> tuple[int | None, str]:
+    """Code and message of an error reply, as far as it has them."""
+    error = reply.value["error"]
+    fields = error if isinstance(error, dict) else {"message": str(error)}
+    code, message = fields.get("code"), str(fields.get("message", ""))[:500]
+    return (code if isinstance(code, int) and not isinstance(code, bool) else None), message

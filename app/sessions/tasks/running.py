@@ -1,0 +1,476 @@
+"""Tasks that run on the server: made by our calls or found in its list, polled to their end, cancelled, fetched.
+
+A call that became a task waits in `follow`; a task without a call is watched. How a task is asked after stands in
+`polling.py`, how the server lists them in `task_list.py`, what a wire calls things in `app.core.tasks.TaskWire`:
+nothing here names a method of its own. Knows the session it serves; knows nothing of the web.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from app.core.asks import INVALID_PARAMS
+from app.core.calls import Call, CallError, Leg
+from app.core.errors import Gone, Refused
+from app.core.rules import stateless
+from app.core.targets import AnyTarget
+from app.core.tasks import running as tasks
+from app.core.tasks.running import CORE, EXTENSION, Capabilities, ClientTask, Support, TaskWire
+from app.core.wire import Finding, RpcId
+from app.sessions.identity import PARLEY, Identity
+from app.sessions.tasks.inputs import TaskInputs
+from app.sessions.tasks.listing import KEPT, TaskList, TaskListing
+from app.sessions.tasks.polling import Polling, error_of
+
+if TYPE_CHECKING:
+    from app.core.wire import Message
+    from app.protocol.connection import Connection
+    from app.protocol.rpc import Reply
+    from app.sessions.session import Session
+
+logger = logging.getLogger("parley.sessions")
+
+_EARLY = 200
+"""Notifications kept for tasks that we do not know yet."""
+_EARLY_BYTES = 16 * 1024
+"""A larger one is not kept: polling finds out what it said."""
+_FETCHES = 3
+"""How often the result of a task that has ended is asked for, when its reply is lost on the way."""
+LONG_MS = 24 * 3_600_000
+"""`tasks/result` may block as long as the task takes (R2-21)."""
+EVENTS: dict[str, str] = {
+    "task.created": "taskCreated",
+    "task.changed": "taskStatusChange",
+    "task.completed": "taskCompleted",
+    "task.failed": "taskFailed",
+    "task.cancelled": "taskCancelled",
+    "tasks.listed": "tasksChange",
+    "call.settled": "toolCallResultChange",
+}
+"""What the founding note S003 calls what we call so."""
+
+
+class ClientTasks:
+    """The tasks of one session that run on its server, over all its connections."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.tasks: OrderedDict[str, ClientTask] = OrderedDict()
+        """By our own id, the recent ones also after the server forgot them."""
+        self._polling = Polling(session)
+        self.inputs = TaskInputs(session, self._polling)
+        """What tasks of the extension ask, and how they end."""
+        self._target: AnyTarget | None = None
+        """Whose extension tasks these are."""
+        self._list = TaskList(session, self, self._polling)
+        self.known: dict[str, ClientTask] = {}
+        """By the server's id, of the present connection."""
+        self._early: OrderedDict[str, tuple[dict[str, Any], int]] = OrderedDict()
+        self._waits: dict[str, anyio.CancelScope] = {}
+
+    # ---- what is possible
+
+    @property
+    def wire(self) -> TaskWire | None:
+        """How tasks are spoken of on this connection; None when it has none."""
+        if not self._session.wire.asks_for_tasks:
+            connection = self._session.connection
+            offered = connection.offered.get("extensions") if connection is not None else None
+            return EXTENSION if isinstance(offered, dict) and stateless.TASKS in offered else None
+        return CORE if self._session.info.protocol_version == "2025-11-25" else None
+
+    @property
+    def capable(self) -> Capabilities:
+        """What the server declared about tasks."""
+        info = self._session.info
+        if self.wire is EXTENSION:
+            return Capabilities(cancel=True)
+        return tasks.capabilities_of(info.server_capabilities, info.protocol_version)
+
+    def support(self, name: Any) -> Support:
+        """Whether a tool may be called as a task, and whether it may be called plainly."""
+        if not self._session.wire.asks_for_tasks:
+            return Support("absent", no_task=f"In {stateless.VERSION} the server alone decides what becomes a task.")
+        items = self._session.tools.items
+        tool = next((one for one in items if isinstance(one, dict) and one.get("name") == name), None)
+        return tasks.support_of(tool, self.capable)
+
+    def of_wire(self, task_id: str | None) -> ClientTask | None:
+        """The task with this id of the server's, on this connection."""
+        return self.known.get(task_id) if task_id is not None else None
+
+    def find(self, tid: str) -> ClientTask:
+        """A task by our own id; KeyError when there is none."""
+        return self.tasks[tid]
+
+    # ---- a call that becomes a task
+
+    def announces(self, reply: Reply) -> bool:
+        """Whether this reply brings a task, so that progress of its request goes on (R2-32)."""
+        return self._created(reply) is not None
+
+    def _created(self, reply: Reply) -> dict[str, Any] | None:
+        result = reply.value.get("result")
+        if self.wire is None or reply.is_error or not isinstance(result, dict) or "content" in result:
+            return None
+        return self.wire.created(result)
+
+    def created(self, call: Call, reply: Reply) -> ClientTask | None:
+        """The task that a reply brought; None when the reply is an ordinary one. Remarks what is odd about it."""
+        session, wire = self._session, self.wire
+        value = self._created(reply) if call.method == "tools/call" else None
+        if value is None or wire is None:
+            if call.as_task and not reply.is_error:
+                session.messages.remark(reply.seq, tasks.ignored_task())
+            return None
+        seen, findings = tasks.read_task(wire, value)
+        if seen is None:
+            for finding in findings:
+                session.messages.remark(reply.seq, finding)
+            return None
+        task = self.new(seen, wire)
+        task.call_id, task.tool = call.id, call.subject
+        task.requested_ttl, task.ttl, task.poll = call.ttl, seen.ttl, seen.poll
+        task.created_at, task.updated_at = seen.created_at, seen.updated_at
+        task.status, task.message = seen.status or task.status, seen.message
+        if task.terminal:
+            task.ended_at = session.wall()
+        first = tasks.first_status(wire, seen.status)
+        if first is not None:
+            findings.append(first)
+        if not call.as_task and wire is CORE:
+            findings.append(tasks.unasked_task())
+        if seen.task_id in self.known:
+            findings.append(tasks.known_id())
+        self.known[seen.task_id] = task
+        meta = reply.value["result"].get("_meta")
+        said = meta.get(tasks.IMMEDIATE) if isinstance(meta, dict) else None
+        task.immediate = said[:20_000] if isinstance(said, str) else None
+        leg = call.legs[-1] if call.legs else None
+        task.visit(session.wall(), "created", task.status, None if leg is None else leg.request_seq, reply.seq)
+        for finding in findings:
+            self._polling.remark(task, finding, reply.seq)
+        call.task_id, call.deadline_at = task.id, None
+        logger.info("session %s: a call became task %s", session.id, task.id)
+        session.changed("task.created", task.id)
+        session.changed("call.changed", call.id)
+        self._polling.ended(task)
+        early = self._early.pop(seen.task_id, None)
+        if early is not None:
+            params, seq = early
+            task.notified += 1
+            task.visit(session.wall(), "notified", "It came before the task itself, and was kept.", seq)
+            self._polling.hear(task, params, seq)
+        return task
+
+    async def follow(self, call: Call, task: ClientTask, connection: Connection) -> Reply | None:
+        """Follow the task of a call to its end: the reply that is its result, or None when there is none to be had,
+        and then the call is settled here."""
+        replies: list[Reply] = []
+        task.followed = True
+        try:
+            async with anyio.create_task_group() as group:
+
+                async def fetch() -> None:
+                    try:
+                        reply = await self._fetch(task, connection, call)
+                        if reply is not None:
+                            replies.append(reply)
+                    finally:
+                        task.waiting = False
+                        self._polling.nudge(task)
+
+                def wait() -> None:
+                    task.waiting = True
+                    group.start_soon(fetch)
+
+                if call.cancel_wanted and task.live:
+                    self._cancel_or_stop(call, task)
+                await self._polling.accompany(task, connection, wait, lambda: bool(replies) or call.settled)
+                tries = 0
+                while task.status in ("completed", "failed") and task.gone is None and not replies:
+                    if not task.waiting:
+                        tries += 1
+                        wait()
+                    while task.waiting:
+                        await self._polling.rest(task, None)
+                    if tries >= _FETCHES or not await self._polling.still_there(task, connection):
+                        break
+                group.cancel_scope.cancel()
+        finally:
+            self._polling.over(task)
+        if replies:
+            if task.live:
+                self.watch(task)
+            return replies[0]
+        self._settle_without(call, task)
+        if task.live and task.wire.update is not None:
+            self.watch(task)  # nobody waits for it any more, and it still has a truth to show
+        return None
+
+    def _settle_without(self, call: Call, task: ClientTask) -> None:
+        """The end of a call whose task brought no result."""
+        calling = self._session.calls
+        if task.status == "cancelled":
+            call.cancel_reason = task.message or "The task was cancelled."
+            calling.settle(call, "cancelled")
+            return
+        sentences = {
+            "not found": "The server no longer knows the task.",
+            "lost": "The connection ended while the task ran. Connect again: the server's list may still have it.",
+            "not listed": "The server no longer lists the task.",
+        }
+        words = sentences[task.gone] if task.gone is not None else "The result of the task could not be fetched."
+        calling.fail(call, CallError(None, words, kind="task"))
+
+    # ---- the result
+
+    async def _fetch(self, task: ClientTask, connection: Connection, call: Call) -> Reply | None:
+        """The reply of `tasks/result`, however long that takes; None when the wait was stopped or lost."""
+        method = task.wire.result
+        if method is None:
+            if task.terminal and task.payload is None:  # it ended with its first word, or with a notice without more
+                await self._polling.poll(task, connection)
+            return self.inputs.reply_of(task, call)
+
+        def sent(rpc_id: RpcId, seq: int) -> None:
+            call.legs.append(Leg(rpc_id, seq))
+            task.visit(self._session.wall(), method, task.status, seq)
+            self._session.changed("task.changed", task.id)
+
+        with anyio.CancelScope() as scope:
+            self._waits[task.id] = scope
+            try:
+                _, reply = await self._polling.send(task, connection, method, seconds=LONG_MS / 1000, on_sent=sent)
+            finally:
+                if self._waits.get(task.id) is scope:
+                    del self._waits[task.id]
+            if reply is None:
+                self._polling.lost(task)
+                return None
+            task.fetched, task.answered = call.id, True
+            task.visit(self._session.wall(), "result", "an error" if reply.is_error else "the result", None, reply.seq)
+            if reply.is_error and error_of(reply)[0] == INVALID_PARAMS and task.live:
+                self._polling.gone(task, "not found", error_of(reply)[1])
+            return reply
+        task.visit(self._session.wall(), "stopped")
+        self._session.changed("task.changed", task.id)
+        return None
+
+    def judge_result(self, task_id: Any, result: Any, status: str | None = None) -> list[Finding]:
+        """What is to be said of the result of a task, beside what is said of any result (R2-22, R2-23)."""
+        if self.wire is EXTENSION:
+            return []  # a tool error is a completed task here, and nothing names a task (R7-12)
+        findings = tasks.related(result, task_id) if isinstance(task_id, str) else []
+        if status == "completed" and isinstance(result, dict) and result.get("isError") is True:
+            findings.append(tasks.should_have_failed())
+        return findings
+
+    def fetch(self, task: ClientTask, by: Identity) -> Call:
+        """Ask for the result at any time, as a call of its own: it blocks until the task ends (R2-21)."""
+        if task.wire.result is None:
+            raise Refused("On this connection the result comes with the status.")
+        call = self._session.start_call(task.wire.result, {"taskId": task.task_id}, timeout_ms=LONG_MS, by=by)
+        task.fetched = task.fetched or call.id
+        task.visit(self._session.wall(), task.wire.result, task.status)
+        self._session.changed("task.changed", task.id)
+        return call
+
+    def stop_waiting(self, task: ClientTask) -> None:
+        """End the wait for the result, and nothing else: the task goes on (R2-21)."""
+        scope = self._waits.get(task.id)
+        if scope is None:
+            raise Gone("Nobody waits for the result of this task at the moment.")
+        scope.cancel()
+
+    # ---- by the person
+
+    def poll_now(self, task: ClientTask) -> None:
+        """Ask at once how it stands, whatever the interval (F18). Gone without a connection."""
+        connection = self.connection()
+        if task.followed:
+            self._polling.now(task)
+        else:
+            self._session.start_soon(self._poll_once, task, connection)
+
+    async def _poll_once(self, task: ClientTask, connection: Connection) -> None:
+        if await self._polling.poll(task, connection):
+            task.connection = self._session.info.number
+            self.known.setdefault(task.task_id, task)
+
+    def cancel(self, task: ClientTask) -> None:
+        """Begin to cancel a task by `tasks/cancel` (R2-40). Refused when the server cannot, Gone when it has ended."""
+        connection = self.connection()
+        if not self.capable.cancel:
+            raise Refused("The server did not declare `tasks.cancel`, so its tasks cannot be cancelled.")
+        if not task.live:
+            raise Gone(f"This task is {task.gone or task.status} already.")
+        if task.cancelling:
+            raise Gone("The server was asked to cancel this task already. Wait for its answer.")
+        task.cancelling = True
+        self._session.changed("task.changed", task.id)
+        self._session.start_soon(self._cancel, task, connection)
+
+    async def _cancel(self, task: ClientTask, connection: Connection) -> None:
+        sent, reply = await self._polling.send(task, connection, task.wire.cancel)
+        task.cancelling = False
+        now = self._session.wall()
+        if reply is None:
+            task.visit(now, task.wire.cancel, "no answer", sent)
+        elif reply.is_error:
+            code, message = error_of(reply)
+            task.visit(now, task.wire.cancel, f"error {code}: {message}", sent, reply.seq)
+            # It ended meanwhile, or is gone: what it is now, the server must say (R2-41).
+            await self._polling.poll(task, connection)
+        else:
+            task.visit(now, task.wire.cancel, "taken", sent, reply.seq)
+            if task.wire.update is not None:
+                self._polling.now(task)  # an intent, and an empty answer: what becomes of it, a poll shows (R7-30)
+                self._session.changed("task.changed", task.id)
+                return
+            self._polling.hear(task, reply.value.get("result"), reply.seq)
+            if task.live:
+                text = "The server answered `tasks/cancel`, and the task is not cancelled."
+                self._polling.remark(task, Finding("R2-41", "must", text, "Parley goes on polling."), reply.seq)
+        self._session.changed("task.changed", task.id)
+        call = self._session.calls.get(task.call_id or "")
+        if call is not None:
+            self._session.changed("call.changed", call.id)
+
+    def cancel_call(self, call: Call) -> bool:
+        """Cancel a call by its task, when it has one or will have; False when it is an ordinary call."""
+        task = self.tasks.get(call.task_id or "")
+        if task is None:
+            if not call.as_task:
+                return False
+            # Never `notifications/cancelled` for a task (R2-40): its id comes with the reply.
+            call.cancel_wanted = True
+            self._session.changed("call.changed", call.id)
+            return True
+        if not task.live:
+            return False
+        self._cancel_or_stop(call, task)
+        return not call.settled
+
+    def _cancel_or_stop(self, call: Call, task: ClientTask) -> None:
+        if self.capable.cancel:
+            if not task.cancelling:
+                self.cancel(task)
+            return
+        call.cancel_reason = (
+            "Parley stopped following the task. The server did not declare `tasks.cancel`, so it goes on with it."
+        )
+        self._session.calls.settle(call, "cancelled")
+        self._polling.nudge(task)
+
+    # ---- the list
+
+    @property
+    def listing(self) -> TaskListing:
+        """What became of the last `tasks/list`."""
+        return self._list.listing
+
+    def refresh(self) -> None:
+        """Begin to read the server's list of tasks. Refused when it has none (R2-42)."""
+        self._list.refresh()
+
+    # ---- without a call
+
+    def watch(self, task: ClientTask) -> None:
+        """Poll a task to its end although no call waits for it any more."""
+        connection = self._session.connection
+        if connection is not None and not task.followed:
+            task.followed = True
+            self._session.start_soon(self._watch, task, connection)
+
+    async def _watch(self, task: ClientTask, connection: Connection) -> None:
+        def wait() -> None:
+            call = self._session.calls.get(task.fetched or "")
+            if not task.answered and (call is None or call.settled):
+                with contextlib.suppress(Gone, Refused):
+                    self.fetch(task, PARLEY)
+
+        try:
+            await self._polling.accompany(task, connection, wait, lambda: False)
+        except Exception:
+            # It must not reach the task group: that one carries every session of this process.
+            logger.exception("watching a task of session %s failed inside Parley", self._session.id)
+        finally:
+            self._polling.over(task)
+
+    # ---- from the connection
+
+    def connected(self) -> None:
+        """A connection is ready: what the server has is asked for, so that tasks outlive a reconnect."""
+        self._list.reset()
+        if self.capable.list:
+            self.refresh()
+        if self.wire is EXTENSION:
+            self._resume()
+
+    def _resume(self) -> None:
+        """Tasks of the extension have no list: those that the connection before knew are asked for by id (R7-10)."""
+        number, target = self._session.info.number, self._session.target
+        for task in list(self.tasks.values()):
+            lost = task.wire is EXTENSION and task.gone == "lost" and not task.terminal
+            if lost and task.connection == number - 1 and target == self._target:
+                task.gone, task.connection = None, number
+                self.known[task.task_id] = task
+                self.inputs.resumed(task)
+                task.visit(self._session.wall(), "known", "It is followed again on a new connection.")
+                self.watch(task)
+        self._target = target
+
+    def notified(self, params: dict[str, Any], message: Message) -> None:
+        """A status notification. One for a task that is not known yet is kept until it is (cookbook 3.6)."""
+        task_id = params.get("taskId")
+        task = self.known.get(task_id) if isinstance(task_id, str) else None
+        if task is not None:
+            task.notified += 1
+            self._polling.hear(task, params, message.seq)
+        elif isinstance(task_id, str) and message.size <= _EARLY_BYTES:
+            self._early[task_id] = (params, message.seq)
+            while len(self._early) > _EARLY:
+                self._early.popitem(last=False)
+
+    def connection_ended(self) -> None:
+        """Nothing of this connection can be asked for any more; what is known stays to look at."""
+        for task in list(self.known.values()):
+            if task.gone is None:
+                self._polling.gone(task, "lost")
+        self.known.clear()
+        self._early.clear()
+        self._list.reset()
+
+    # ---- small pieces
+
+    def connection(self) -> Connection:
+        """The live connection; Gone without one."""
+        connection = self._session.connection
+        if connection is None or self._session.info.state != "ready":
+            raise Gone("This session is not connected. Connect first, then ask again.")
+        return connection
+
+    def new(self, seen: tasks.Seen, wire: TaskWire) -> ClientTask:
+        """A task that we have just heard of; the oldest ones are forgotten."""
+        session = self._session
+        task = ClientTask(
+            id=f"t{next(session.task_ids)}",
+            task_id=seen.task_id,
+            wire=wire,
+            connection=session.info.number,
+            known_at=session.wall(),
+            known=session.mono(),
+            log=session.messages,
+        )
+        self.tasks[task.id] = task
+        for old in [one for one in self.tasks.values() if not one.followed][: max(0, len(self.tasks) - KEPT)]:
+            del self.tasks[old.id]
+            if self.known.get(old.task_id) is old:
+                del self.known[old.task_id]
+        return task
