@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
+_CALM_SECONDS = 5.0
 
 
 class SessionRegistry:
@@ -57,7 +58,7 @@ class SessionRegistry:
         self._consents: dict[str, set[str]] = {}
         self._frozen: set[str] = set()
         """Sessions that were open when everything was set aside for good: the collector does not see them."""
-        self.store = Store(settings.data_dir, wall, eras=settings.limits.known_eras)
+        self.store = Store(settings.data_dir, wall, eras=settings.limits.known_eras, calm=self._calm)
         self._stack = contextlib.AsyncExitStack()
         self.egress: Egress
         self.own_ports: set[int] = {settings.port} - {0}
@@ -204,7 +205,13 @@ class SessionRegistry:
 
     def remember(self, identity: Identity, target: AnyTarget, options: Options | None = None) -> None:
         """Keep a target among the recent ones; the disk follows when it can."""
-        self.start_soon(self.store.write, self.store.used(identity.id, target, options or Options()))
+        self.start_soon(self.store.follow, self.store.used(identity.id, target, options or Options()))
+
+    async def _calm(self) -> None:
+        """Wait until nobody connects: what is imported then, in a thread, takes the interpreter from no handshake."""
+        await self.until_ready()
+        for session in list(self._sessions.values()):
+            await session.wait_connection(_CALM_SECONDS)
 
     def recent(self, identity: Identity) -> list[AnyTarget]:
         """The targets this identity used, newest first."""

@@ -120,7 +120,6 @@ PYTHON = {
     "app/core/targets.py:_TOKEN": Row(PERSON),
     "app/core/uritemplate.py:_ESCAPED": Row(SERVER),
     "app/core/uritemplate.py:_EXPRESSION": Row(SERVER, worst=("{a{",)),
-    "app/core/uritemplate.py:_NAME": Row(SERVER, worst=("a.", "%aa", "a%aa.")),
     "app/core/uritemplate.py:_VARIABLE": Row(SERVER, worst=("a.", "%aa", "a%aa.", "a:1")),
     "app/protocol/links/http.py:_SESSION_ID": Row(SERVER),
     "app/protocol/rpc.py:_NUMBER": Row(SERVER),
