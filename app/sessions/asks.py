@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.core.tasks.running import ClientTask
     from app.protocol.rpc import Incoming
     from app.sessions.identity import Identity
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _TASKS_KEPT = 1_000
 _ASKS_NOTED = 500
@@ -38,7 +38,7 @@ _ASKS_NOTED = 500
 class Asks:
     """The asks and receiver tasks of one session, over all its connections."""
 
-    def __init__(self, session: Session, inbox: Inbox) -> None:
+    def __init__(self, session: Workspace, inbox: Inbox) -> None:
         self._session, self.inbox = session, inbox
         self._person = Person(lambda: session.roots)
         roots, limit = RootsList(lambda: session.roots, lambda: session.options), Limit(lambda: session.options)
@@ -126,7 +126,7 @@ class Asks:
         if known:
             return
         finding = Finding("R4-46", "note", "No open link has this elicitation id, or it was done before.", "Ignored.")
-        self._session.finding(message.seq, finding)
+        self._session.messages.remark(message.seq, finding)
 
     def connection_ended(self, number: int, reason: str) -> None:
         """A connection is gone: waiters are released, its asks are lost, nothing is sent (R1-88)."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.protocol.connection import Connection
     from app.protocol.rpc import Outgoing, Reply
     from app.protocol.timeout import Patience
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
 
@@ -41,7 +41,7 @@ _PROGRESS_WORDS = 1_000
 class Calls(Mapping[str, Call]):
     """The calls of one session, oldest first."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._calls: dict[str, Call] = {}
         self._ids = itertools.count(1)
@@ -93,6 +93,21 @@ class Calls(Mapping[str, Call]):
         metas = [self._session.options.meta, *((call.params or {}).get("_meta") for call in self.running)]
         return any(isinstance(meta, dict) and stateless.META_LOG_LEVEL in meta for meta in metas)
 
+    def new(self, method: str, params: dict[str, Any] | None, *, by: str, quiet: bool = False) -> Call:
+        """A call that is kept and not sent."""
+        call = Call(
+            id=f"c{next(self._ids)}",
+            method=method,
+            params=params,
+            started_at=self._session.wall(),
+            started=self._session.mono(),
+            by=by,
+            quiet=quiet,
+            log=self._session.messages,
+        )
+        self.add(call)
+        return call
+
     def start(
         self,
         method: str,
@@ -116,20 +131,8 @@ class Calls(Mapping[str, Call]):
         params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
         if len(self._scopes) >= self._session.limits.calls_running:
             raise Gone(f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one.")
-        call = Call(
-            id=f"c{next(self._ids)}",
-            method=method,
-            params=params,
-            started_at=self._session.wall(),
-            started=self._session.mono(),
-            by=by.kind,
-            quiet=quiet,
-            notification=notification,
-            as_task=as_task,
-            ttl=_ttl_of(params) if as_task else None,
-            log=self._session.messages,
-        )
-        self.add(call)
+        call = self.new(method, params, by=by.kind, quiet=quiet)
+        call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
         for finding in findings:
             self.note(call, finding)
         self._forget_old_calls()

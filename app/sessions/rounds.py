@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.protocol.connection import Connection
     from app.protocol.rpc import Outgoing, Reply
     from app.protocol.timeout import Patience
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _PAUSE_SECONDS = 0.1
 _PAUSE_AT_MOST = 1.0
@@ -91,7 +91,7 @@ class _Open:
 class Rounds:
     """The rounds of one session's calls."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._raised: dict[str, anyio.Event] = {}
         self._over: deque[Round] = deque()

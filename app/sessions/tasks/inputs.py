@@ -23,13 +23,13 @@ from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
     from app.protocol.rpc import Reply
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 
 class TaskInputs:
     """The inputs and outcomes of the extension tasks of one session."""
 
-    def __init__(self, session: Session, polling: Polling) -> None:
+    def __init__(self, session: Workspace, polling: Polling) -> None:
         self._session, self._polling = session, polling
 
     def heard(self, task: ClientTask, value: dict[str, Any], seq: int, sent: int | None) -> None:

@@ -19,8 +19,8 @@ from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
     from app.protocol.connection import Connection
-    from app.sessions.session import Session
     from app.sessions.tasks.running import ClientTasks
+    from app.sessions.workspace import Workspace
 
 KEPT = 1_000
 """Tasks remembered, of a list or of our own."""
@@ -51,7 +51,7 @@ class TaskListing:
 class TaskList:
     """Reads the list of one session's server."""
 
-    def __init__(self, session: Session, owner: ClientTasks, polling: Polling) -> None:
+    def __init__(self, session: Workspace, owner: ClientTasks, polling: Polling) -> None:
         self._session, self._tasks, self._polling = session, owner, polling
         self.listing = TaskListing()
 

@@ -21,7 +21,7 @@ from app.core.wire import Finding, RpcId
 if TYPE_CHECKING:
     from app.protocol.connection import Connection
     from app.protocol.rpc import Reply
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _FAILED_POLLS = 5
 """So many polls in a row without a usable answer, and we stop."""
@@ -32,7 +32,7 @@ _FINDINGS = 50
 class Polling:
     """Asks after the tasks of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._nudges: dict[str, anyio.Event] = {}
         self._asked: set[str] = set()
