@@ -26,9 +26,9 @@ import anyio.to_thread
 from pydantic import TypeAdapter, ValidationError
 
 from app import secrecy
-from app.core.connection import Era
 from app.core.errors import Gone, Refused
 from app.core.options import Options
+from app.core.revisions import Era
 from app.core.targets import AnyTarget, DemoTarget, StdioTarget, Target, target_digest
 from app.core.times import LAST_MOMENT
 

@@ -11,7 +11,7 @@ from typing import Any
 from app import secrecy
 from app.core import forms
 from app.core.errors import INVALID_PARAMS, RpcError
-from app.core.forms.tree import escape
+from app.core.json.pointer import escape
 from app.core.links import url_findings
 from app.core.rules import checks
 from app.core.wire import Finding

@@ -22,6 +22,7 @@ from app.core.rules import checks, stateless
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE
 from app.core.wire import Finding, RpcId
+from app.protocol.judge import judge
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ class Calls(Mapping[str, Call]):
 
     async def _take_reply(self, call: Call, connection: Connection, patience: Patience, wanted: Outgoing) -> None:
         """One request and its reply; when the reply is a task, what ends the task is the reply."""
-        if connection.modern:
+        if connection.wire.rounds:
             outcome = await self._session.rounds.play(call, connection, patience, wanted)
             if outcome is None:
                 return
@@ -271,7 +272,7 @@ class Calls(Mapping[str, Call]):
         self._judging.add(call.id)
         try:
             if reply.unread is None:
-                findings += await connection.judge(call.method, connection.version, result, len(reply.raw))
+                findings += await judge(call.method, connection.version, result, len(reply.raw))
                 findings += await self._check_output(call, result, len(reply.raw))
         finally:
             self._judging.discard(call.id)
@@ -348,7 +349,7 @@ class Calls(Mapping[str, Call]):
 
     def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
         call.legs.append(Leg(rpc_id, seq))
-        if self._session.modern and call.method in stateless.GONE_METHODS:
+        if not self._session.wire.server_asks and call.method in stateless.GONE_METHODS:
             call.findings.append(self._session.messages.remark(seq, stateless.gone_method(call.method)))
             return
         capability = checks.METHOD_CAPABILITY.get(call.method)

@@ -175,7 +175,12 @@ class Lists:
         """The list that the connection before had read, while it is fresh (R6-52); else read it."""
         kept = self._kept.pop(name, None)
         connection = self._session.connection
-        if kept is None or connection is None or not self._session.modern or not kept.fresh(self._session.wall()):
+        if (
+            kept is None
+            or connection is None
+            or not self._session.wire.keeps_lists
+            or not kept.fresh(self._session.wall())
+        ):
             self.load(name)
             return
         kept.from_cache, kept.news = True, None
@@ -250,7 +255,7 @@ class Lists:
             listing.findings += call.findings
             listing.items += await _held_once(items, len(call.reply or b"")) if isinstance(items, list) else []
             listing.pages, listing.next_cursor = page, None
-            if session.modern:
+            if session.wire.keeps_lists:
                 self._freshen(listing, result)
             cursor = result.get("nextCursor") if isinstance(result, dict) else None
             if cursor is None:

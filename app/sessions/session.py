@@ -24,6 +24,7 @@ from app.core.json.text import Parsed
 from app.core.lists import Listing
 from app.core.log import MessageLog, StderrLog
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
+from app.core.revisions import Wire
 from app.core.rules import stateless
 from app.core.targets import AnyTarget
 from app.core.wire import Direction, Exchange, Finding, Message
@@ -42,7 +43,8 @@ from app.settings import Limits
 
 if TYPE_CHECKING:
     from app.core.tasks.received import ReceiverTask, ReceiverTasks
-    from app.protocol.connection import Agreed, Connection
+    from app.protocol.connection import Connection
+    from app.protocol.handshake import Agreed
     from app.protocol.rpc import Incoming
     from app.sessions.registry import SessionRegistry
 
@@ -139,9 +141,9 @@ class Session:
         return self._connection
 
     @property
-    def modern(self) -> bool:
-        """Whether the connection is of the era without a handshake, 2026-07-28."""
-        return self.info.era == "modern"
+    def wire(self) -> Wire:
+        """What the revision of the connection has."""
+        return self.info.wire
 
     @property
     def running(self) -> list[Call]:
@@ -242,6 +244,7 @@ class Session:
                     self,
                     self._limits,
                     self._registry.egress,
+                    open_link=self._registry.open_link,
                     known_era=known,
                     renewed=info.renewed is not None,
                 )
@@ -369,11 +372,11 @@ class Session:
         info, now = self.info, self._wall()
         if info.state != "connecting":
             return
-        info.state, info.era, info.protocol_version = "ready", agreed.era, agreed.version
+        info.state, info.era, info.protocol_version = "ready", agreed.envelope.wire.era, agreed.version
         info.era_from = agreed.era_from
         self.stderr.probe_over()
         if self.target is not None and agreed.era_from in ("memory", "probe"):
-            self._registry.learned_era(self.owner, self.target, agreed.era)
+            self._registry.learned_era(self.owner, self.target, agreed.envelope.wire.era)
         info.server_info, info.server_capabilities = agreed.server_info, agreed.server_capabilities
         info.client_capabilities, info.instructions = agreed.client_capabilities, agreed.instructions
         info.ready_at, info.deadline_at, info.waits = now, None, None
@@ -382,7 +385,7 @@ class Session:
         self.lists.connected()
         self.client_tasks.connected()
         self.subscriptions.connected()
-        if self.options.log_level is not None and info.offers("logging") and info.era == "legacy":
+        if self.options.log_level is not None and info.offers("logging") and info.wire.sets_log_level:
             self.start_call("logging/setLevel", {"level": self.options.log_level}, quiet=True, by=PARLEY)
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> None:
@@ -390,7 +393,7 @@ class Session:
         if self.subscriptions.notified(method, params, message):
             return
         if method == "notifications/message":
-            if self.info.era == "modern" and not self.calls.wants_logs:
+            if not self.wire.sets_log_level and not self.calls.wants_logs:
                 self.finding(message.seq, stateless.unasked_log())
             self.calls.logged(params, message.size)
             self.server_log.write(params, message.seq, message.at)
@@ -427,7 +430,12 @@ class Session:
             raise Refused(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
         self.roots = list(roots)
         self.changed("roots.changed", "roots")
-        if self._connection is not None and self.info.state == "ready" and self.options.roots and not self.modern:
+        if (
+            self._connection is not None
+            and self.info.state == "ready"
+            and self.options.roots
+            and self.wire.roots_change
+        ):
             await self._connection.notify("notifications/roots/list_changed", None)
 
     async def change_options(self, changes: dict[str, Any]) -> None:
@@ -450,7 +458,12 @@ class Session:
             self._connection.options = self.options
         self.changed("options.changed", "options")
         level = changes.get("log_level")
-        if level is not None and self.info.state == "ready" and self.info.offers("logging") and not self.modern:
+        if (
+            level is not None
+            and self.info.state == "ready"
+            and self.info.offers("logging")
+            and self.wire.sets_log_level
+        ):
             self.start_call("logging/setLevel", {"level": level}, quiet=True, by=PARLEY)
 
     # ---- waiting

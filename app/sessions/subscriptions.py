@@ -99,7 +99,7 @@ class Subscriptions:
         connection = session.connection
         if connection is None or session.info.state != "ready":
             raise Gone("This session is not connected. Connect first, then subscribe.")
-        if not session.modern:
+        if not session.wire.listens:
             raise Refused(f"Subscriptions begin with {stateless.VERSION}; this connection is older.")
         if len(self.live) >= _MOST_OPEN:
             raise Refused(f"{_MOST_OPEN} subscriptions are open already. Stop one first.")
@@ -178,7 +178,7 @@ class Subscriptions:
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> bool:
         """A notification: whether it belongs to a subscription, which takes note of it. The rest goes on as ever."""
-        if not self._session.modern:
+        if not self._session.wire.listens:
             return False
         if method == "notifications/cancelled":
             return self._cancelled(params, message)
@@ -239,7 +239,7 @@ class Subscriptions:
 
     def connected(self) -> None:
         """A new connection is ready: what the one before lost is asked for again (R6-44)."""
-        if not self._session.modern:
+        if not self._session.wire.listens:
             return
         before = self._session.info.number - 1
         lost: list[Subscription] = []

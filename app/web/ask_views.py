@@ -15,6 +15,7 @@ from app.core import forms, links
 from app.core.asks import Ask, Draft
 from app.core.calls import Call, RequiredLink
 from app.core.forms import Entries, Field
+from app.core.json.pointer import split
 from app.core.times import wire_time
 from app.core.wire import Finding
 from app.web import render as show
@@ -409,7 +410,7 @@ def _fields_json(ask: Ask) -> list[dict[str, Any]] | None:
     tree = forms.build(ask.schema)
     value = forms.read(tree).value
     prefilled = value if isinstance(value, dict) else {}
-    named = [(child.pointer.lstrip("/").replace("~1", "/").replace("~0", "~"), child) for child in tree.children]
+    named = [("".join(split(child.pointer)), child) for child in tree.children]
     return [
         {
             "name": name,

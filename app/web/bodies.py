@@ -7,8 +7,6 @@ model and their errors have the same pointers. Knows no session.
 
 from __future__ import annotations
 
-import json
-import math
 import shlex
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -19,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from app.core.json.text import parse
 from app.core.options import Options, Root
 from app.core.targets import Target
 from app.web.problems import Denied, Fields, field_errors, is_json
@@ -26,8 +25,6 @@ from app.web.problems import Denied, Fields, field_errors, is_json
 COMMAND_LINE_LONGEST = 64 * 1024
 """Splitting a line takes the time of its square; this much takes less than a tenth of a second."""
 _IN_THREAD_ABOVE = 256 * 1024
-_DEEPEST = 500
-"""Levels of nesting in a body: far above what people write, and below what exhausts a stack further in."""
 _LISTS = frozenset(
     {f"{kind}_{column}" for kind in ("env", "header") for column in ("name", "value", "secret")}
     | {"root_uri", "root_name"}
@@ -159,57 +156,13 @@ async def _off_the_loop(raw: bytes, reader: Callable[[bytes], Any]) -> Any:
 
 def strict_json(raw: bytes | str) -> Any:
     """The value of a JSON text that says one thing only. Denied, with the place, when it does not."""
-    try:
-        text = raw if isinstance(raw, str) else raw.decode()
-        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
-    except json.JSONDecodeError as fault:
-        where = f"line {fault.lineno}, column {fault.colno}"
-        raise Denied(400, "malformed", f"That is not JSON: {fault.msg} at {where}.") from None
-    except UnicodeDecodeError as fault:
-        raise Denied(400, "malformed", f"The byte at position {fault.start} is not UTF-8.") from None
-    except RecursionError:
-        raise Denied(400, "malformed", "That is nested too deeply.") from None
-    except ValueError as fault:
-        raise Denied(400, "malformed", f"That is not JSON: {fault}.") from None
-    if _deeper_than(value, _DEEPEST):
-        raise Denied(400, "malformed", f"That is nested too deeply: more than {_DEEPEST} levels.")
-    return value
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    built = dict(pairs)
-    if len(built) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"the key {json.dumps(key[:60])} stands twice in one object")
-            seen.add(key)
-    return built
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"the number {text[:40]} is too large")
-    return number
-
-
-def _deeper_than(value: Any, levels: int) -> bool:
-    layer = [value]
-    for _ in range(levels):
-        layer = [
-            child
-            for node in layer
-            if isinstance(node, dict | list)
-            for child in (node.values() if isinstance(node, dict) else node)
-        ]
-        if not layer:
-            return False
-    return True
+    parsed = parse(raw.encode(errors="surrogatepass") if isinstance(raw, str) else raw, strict=True)
+    if (fault := parsed.fault) is not None:
+        where = f"line {fault.line}, column {fault.column}"
+        raise Denied(400, "malformed", f"That is not JSON: {fault.what} at {where}.")
+    if parsed.problem is not None:
+        raise Denied(400, "malformed", parsed.problem)
+    return parsed.value
 
 
 # ------------------------------------------------------------------------------------------------------------ forms

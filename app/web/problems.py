@@ -14,6 +14,8 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from app.core.json import pointer
+
 Fields = dict[str, list[str]]
 """What is wrong where: JSON pointer into the body (`/target/command`) to sentences."""
 
@@ -117,8 +119,8 @@ def _pointer(loc: Iterable[int | str]) -> str:
     for part in loc:
         if part in _TAGS and parts == ["target"]:
             continue
-        parts.append(str(part).replace("~", "~0").replace("/", "~1"))
-    return "".join(f"/{part}" for part in parts)
+        parts.append(str(part))
+    return pointer.join(parts)
 
 
 def _of_status(fault: HTTPException) -> Denied:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from app.core import hidden, links
+from app.core.json import pointer as pointers
 from app.core.times import moment
 from app.core.wire import Finding, Message
 from app.web.root import at
@@ -243,7 +244,7 @@ def step(name: str, place: int | None = None) -> str:
     name is written so, and `at_pointer` knows it."""
     if place is not None and len(name) > MAX_KEY:
         return f"~@{place}"
-    return name.replace("~", "~0").replace("/", "~1")
+    return pointers.escape(name)
 
 
 def _key(name: str) -> str:
@@ -376,27 +377,18 @@ def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
 
 def at_pointer(value: Any, pointer: str) -> Any:
     """The value at a JSON Pointer. KeyError when there is none."""
-    if not pointer:
-        return value
     for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and part.startswith("~@"):
             value = _at_place(value, part[2:])
-        elif isinstance(value, dict):
-            value = value[name]
-        elif isinstance(value, list) and name.isascii() and name.isdecimal() and len(name) < 10:
-            if int(name) >= len(value):
-                raise KeyError(pointer)
-            value = value[int(name)]
         else:
-            raise KeyError(pointer)
+            value = pointers.child(value, pointers.unescape(part))
     return value
 
 
 def _at_place(value: dict[str, Any], place: str) -> Any:
-    if place.isascii() and place.isdecimal() and len(place) < 10 and int(place) < len(value):
-        return next(islice(value.values(), int(place), None))
-    raise KeyError(place)
+    if (found := pointers.index(place, len(value))) is None:
+        raise KeyError(place)
+    return next(islice(value.values(), found, None))
 
 
 def find(value: Any, text: str, limit: int = 50) -> list[tuple[str, Any]]:

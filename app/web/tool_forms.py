@@ -8,7 +8,6 @@ session keeps. A heavy schema is drawn and checked in a thread (S38).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
@@ -21,6 +20,7 @@ from starlette.responses import RedirectResponse, Response
 from app.core import forms
 from app.core.calls import Call
 from app.core.forms import MISSING, Entries
+from app.core.json.text import Fault
 from app.core.tasks.running import Support
 from app.core.wire import Finding
 from app.sessions import Session
@@ -36,9 +36,6 @@ Result = TypeVar("Result")
 
 HEAVY = 64 * 1024
 """A schema or a form with more text than this is handled in a thread."""
-_PLACE = re.compile(r"line ([0-9]+), column ([0-9]+)")
-_EMPTY = "This is empty."
-"""How the sentence about an item without a value begins: in JSON it is null, and nothing typed is lost."""
 _NOT_AN_OBJECT = "The arguments of a tool are a JSON object, like {}."
 
 
@@ -74,6 +71,10 @@ class Drawn:
     value: Any = MISSING
     unreadable: Fields = field(default_factory=dict)
     """What cannot be read as a value at all, by pointer."""
+    empty: frozenset[str] = frozenset()
+    """Where that is only an item without a value."""
+    fault: Fault | None = None
+    """Where the JSON text is broken, and with which words."""
     wrong: Fields = field(default_factory=dict)
     """What does not fit the schema, by pointer."""
     said: list[str] = field(default_factory=list)
@@ -85,12 +86,6 @@ class Drawn:
     ttl: str = ""
     """How long a task may live, as it was typed."""
     ttl_wrong: str = ""
-
-    @property
-    def line(self) -> tuple[str, str] | None:
-        """Where in the JSON text the first fault is."""
-        found = _PLACE.search(self.unreadable.get("", [""])[0]) if self.mode == "json" else None
-        return (found[1], found[2]) if found else None
 
     @property
     def arguments(self) -> Any:
@@ -200,14 +195,14 @@ def from_form(schema: Any, form: Entries) -> Drawn:
     """The form as it was submitted, in either mode."""
     if form.first("_mode") == "json":
         text = form.first("_text") or ""
-        value, problem = forms.from_json_text(text)
-        drawn = Drawn("json", text=text, value=value)
-        if problem:
-            drawn.unreadable[""] = [problem]
+        typed = forms.from_json_text(text)
+        drawn = Drawn("json", text=text, value=typed.value, fault=typed.fault)
+        if typed.problem is not None:
+            drawn.unreadable[""] = [typed.problem]
         return drawn
     tree = forms.build(schema, form=form)
     filled = forms.read(tree)
-    return Drawn("form", tree=tree, value=filled.value, unreadable=filled.errors)
+    return Drawn("form", tree=tree, value=filled.value, unreadable=filled.errors, empty=frozenset(filled.empty))
 
 
 def checked(schema: Any, drawn: Drawn) -> Drawn:
@@ -226,7 +221,7 @@ def switched(schema: Any, drawn: Drawn, to: str) -> Drawn:
     """The other mode with the same arguments. What the other one could not say stays where it is, with the reason."""
     if drawn.mode == to:
         return drawn
-    lost = {at: said for at, said in drawn.unreadable.items() if not all(one.startswith(_EMPTY) for one in said)}
+    lost = {at: said for at, said in drawn.unreadable.items() if at not in drawn.empty}
     if lost:
         drawn.unreadable = lost
         drawn.place()

@@ -70,6 +70,8 @@ PYTHON = {
     "app/core/asks.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
     "app/core/asks.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
     "app/core/rules/checks.py:_REORDERING": Row(SERVER),
+    "app/core/rules/param_headers.py:_PLAIN": Row(SERVER),
+    "app/core/rules/param_headers.py:_TOKEN": Row(SERVER),
     "app/core/schema/cost.py:_FANCY": Row("patterns in schemas of a server"),
     "app/core/forms/leaves.py:_DAY": Row(PERSON),
     "app/core/forms/leaves.py:_LOCAL_MOMENT": Row(PERSON),
@@ -175,7 +177,6 @@ PYTHON = {
     "app/web/snippets.py:_quoted()#2": Row(PERSON, worst=("\0A", "\0")),
     "app/web/snippets.py:variable()": Row(PERSON),
     "app/web/stream.py:_BREAK": Row(SERVER),
-    "app/web/tool_forms.py:_PLACE": Row("words of the JSON parser about a text", worst=("line 1", "line 1, column ")),
 }
 SCRIPT = {
     r"app.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),

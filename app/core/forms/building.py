@@ -13,9 +13,10 @@ from app.core.forms.alternatives import best, kept_from, shown_before
 from app.core.forms.leaves import Spot
 from app.core.forms.reading import read
 from app.core.forms.sources import MAX_ITEMS, Carried, Entries, Fresh, Given, Source, Started, Submitted, indices
-from app.core.forms.tree import ROOT_NAME, Field, Option, below, escape, nameable
+from app.core.forms.tree import ROOT_NAME, Field, Option, below, nameable
 from app.core.forms.values import MISSING, figure, from_json_text, same, show
 from app.core.forms.words import alternative_name, item_name
+from app.core.json.pointer import escape
 from app.core.schema.labour import burden
 from app.core.schema.merging import Schema, extra_keys, implied_type
 from app.core.schema.refs import MAX_TITLED, Schemas
@@ -77,9 +78,9 @@ class Builder:
     def _typed_as_json(self, schema: Any, spot: Spot, source: Submitted) -> Field:
         """What was typed into a JSON box: a proper field again as soon as it fits one, else the box as it was."""
         text = source.text()
-        value, problem = from_json_text(text)
-        if not problem:
-            made = self.field(schema, spot, Given(value))
+        typed = from_json_text(text)
+        if typed.problem is None:
+            made = self.field(schema, spot, Given(typed.value))
             if made.kind == "json":
                 made.text = text
             return made

@@ -21,9 +21,12 @@ class Filled:
 
     value: Any
     errors: dict[str, list[str]] = field(default_factory=dict)
+    empty: set[str] = field(default_factory=set)
+    """Where the error is only that an item is empty: in JSON it is null, and nothing that was typed is lost."""
 
     def add(self, pointer: str, sentence: str) -> None:
         """One thing more that is wrong."""
+        self.empty.discard(pointer)
         self.errors.setdefault(pointer, []).append(sentence)
 
 
@@ -61,10 +64,10 @@ def _read(one: Field, filled: Filled) -> Any:
         case "number" | "integer":
             return _read_number(one, filled)
         case "json":
-            value, problem = from_json_text(one.text)
-            if problem:
-                filled.add(one.pointer, problem)
-            return value
+            typed = from_json_text(one.text)
+            if typed.problem is not None:
+                filled.add(one.pointer, typed.problem)
+            return typed.value
         case _:
             return _read_text(one)
 
@@ -102,6 +105,7 @@ def _read_item(one: Field, filled: Filled) -> Any:
         return value
     if len(filled.errors) == before:
         filled.add(one.pointer, "This is empty. Fill it in, or remove it.")
+        filled.empty.add(one.pointer)
     return None
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.core.forms.values import MISSING
+from app.core.json.pointer import escape
 
 Kind = Literal[
     "text", "long", "number", "integer", "checkbox", "threeway", "choice", "multi", "const", "date", "time", "datetime",
@@ -110,11 +111,6 @@ class Field:
             one = stack.pop()
             yield one
             stack.extend(reversed(one.children))
-
-
-def escape(key: str) -> str:
-    """A key as a part of a JSON Pointer."""
-    return key.replace("~", "~0").replace("/", "~1")
 
 
 def nameable(key: str) -> str:

@@ -8,26 +8,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from app.core.json.text import MAX_DEPTH, parse
+from app.core.json.text import MAX_DIGITS, Parsed, parse
 
-MAX_DIGITS = 3_900
-"""Of an integer; from about 4,300 on, Python refuses to write it."""
 _NUMBER = re.compile(r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
-_JSON_FAULTS: Final = {
-    "Expecting value": "a value is missing",
-    "Expecting ',' delimiter": "a comma or the closing bracket is missing",
-    "Expecting ':' delimiter": "a colon is missing",
-    "Expecting property name enclosed in double quotes": "a key in double quotes is missing",
-    "Extra data": "there is more after the end",
-    "Unterminated string starting at": "this text has no closing quote",
-    "Invalid control character at": r"a line break or tab inside a text is written \n or \t",
-    "Invalid \\escape": "this backslash means nothing in JSON",
-    "Illegal trailing comma before end of object": "there is a comma too many",
-    "Illegal trailing comma before end of array": "there is a comma too many",
-}
 
 
 class _Missing:
@@ -130,51 +117,16 @@ def to_json_text(value: Any, indent: int | None = 2) -> str:
     return text
 
 
-def from_json_text(text: str) -> tuple[Any, str]:
-    """The value of a JSON text, and "" or the sentence that says what is wrong and where. Empty text is MISSING."""
+def from_json_text(text: str) -> Parsed:
+    """What a person typed as JSON; a problem is a sentence with line and column. Empty text is MISSING, and no problem.
+
+    MISSING is also what cannot be read; what only should not be written so is there beside its problem."""
     text = text.removeprefix("\ufeff")
     if not text.strip():
-        return MISSING, ""
-    try:
-        json.loads(text, parse_float=_finite, parse_int=_bounded, parse_constant=_refuse)
-    except json.JSONDecodeError as fault:
-        what = _JSON_FAULTS.get(fault.msg, fault.msg)
-        return MISSING, f"Not JSON: line {fault.lineno}, column {fault.colno}: {what}."
-    except RecursionError:
-        return MISSING, f"Nested deeper than {MAX_DEPTH} levels."
-    except ValueError as fault:
-        return MISSING, str(fault)
-    parsed = parse(text.encode(errors="replace"))
-    problem = parsed.problem or (parsed.remarks[0] if parsed.remarks else "")
-    return (MISSING if parsed.problem else parsed.value), problem
-
-
-def deeper_than(value: Any, limit: int) -> bool:
-    """Whether containers are nested more than `limit` deep. Level by level, so that no depth can hurt."""
-    level = [value]
-    for _ in range(limit + 1):
-        level = [child for node in level for child in _inside(node) if isinstance(child, dict | list)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(node: Any) -> Any:
-    return node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is too large for a number in JSON.")
-    return number
-
-
-def _bounded(text: str) -> int:
-    if len(text) > MAX_DIGITS:
-        raise ValueError(f"A number of {len(text):,} digits is too long.")
-    return int(text)
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not a value in JSON.")
+        return Parsed(MISSING)
+    parsed = parse(text.encode(errors="replace"), strict=True)
+    problem = parsed.problem or next(iter(parsed.remarks), None)
+    if (fault := parsed.fault) is not None:
+        problem = f"Not JSON: line {fault.line}, column {fault.column}: {fault.what}."
+    unread = parsed.problem is not None and parsed.value is None
+    return replace(parsed, value=MISSING if unread else parsed.value, problem=problem)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.json.pointer import escape
+
 _MOST = 20
 _LEFT_OUT = frozenset({"resultType", "_meta"})
 """Members of a result that only one era has."""
@@ -82,10 +84,7 @@ def json_differences(left: Any, right: Any) -> list[str]:
         at, one, two = stack.pop()
         if isinstance(one, dict) and isinstance(two, dict):
             keys = [*one, *(key for key in two if key not in one)]
-            stack += [
-                (f"{at}/{key.replace('~', '~0').replace('/', '~1')}", one.get(key), two.get(key))
-                for key in reversed(keys)
-            ]
+            stack += [(f"{at}/{escape(key)}", one.get(key), two.get(key)) for key in reversed(keys)]
         elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
             stack += [(f"{at}/{index}", one[index], two[index]) for index in reversed(range(len(one)))]
         elif type(one) is not type(two) or one != two:

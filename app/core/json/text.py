@@ -1,7 +1,8 @@
 """Bytes to JSON and back, without ever losing or inventing anything.
 
 `parse` never raises: what cannot be read is a `problem`, what can be read but should not have been written is a
-`remark`. Knows JSON and UTF-8; knows no JSON-RPC and no MCP.
+`remark`. A server is read leniently, since it is to be shown what it wrote; people and scripts are read strictly, since
+they can write it anew. Knows JSON and UTF-8; knows no JSON-RPC and no MCP.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _DIGITS = bytes(0x30 if chr(byte).isdecimal() else 0x20 for byte in range(128)) 
 """Every digit as 0, all else as a space."""
 _MANY_DIGITS = b"0" * 300
 """A number that is longer may be more than a float can hold, or an integer that Python refuses to read."""
+MAX_DIGITS = 3_999
+"""Of an integer, its sign counted; from 4,300 on, Python refuses to read and to write it."""
 _LONG_DIGITS = 200_000
 """How many digits of such integers are read as numbers, in all."""
 _HEAD_MEMBERS = 1_000
@@ -38,6 +41,30 @@ _HEAD_BYTES = 256 * 1024
 _HEAD_VALUE_BYTES = 16 * 1024
 """How much of a text that is not built is read all the same, in all and at one place."""
 _TOO_DEEP = f"It is nested deeper than {MAX_DEPTH} levels, which is more than Parley reads."
+_HALF = "It contains half of a surrogate pair, which is no character"
+_FAULTS = {
+    "Expecting value": "a value is missing",
+    "Expecting ',' delimiter": "a comma or the closing bracket is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Expecting property name enclosed in double quotes": "a key in double quotes is missing",
+    "Extra data": "there is more after the end",
+    "Unterminated string starting at": "this text has no closing quote",
+    "Invalid control character at": r"a line break or tab inside a text is written \n or \t",
+    "Invalid \\escape": "this backslash means nothing in JSON",
+    "Illegal trailing comma before end of object": "there is a comma too many",
+    "Illegal trailing comma before end of array": "there is a comma too many",
+}
+"""What Python's reader says, in plainer words."""
+
+
+@dataclass(slots=True, frozen=True)
+class Fault:
+    """Where a text is not JSON, and what is wrong there. Lines and columns count from one, the offset from zero."""
+
+    what: str
+    line: int
+    column: int
+    offset: int
 
 
 @dataclass(slots=True, frozen=True)
@@ -51,10 +78,15 @@ class Parsed:
     """The problem is a limit of ours; the text may well be right."""
     unread: str | None = None
     """There is more in it than is built, and this says so; with `head`, the value has small things only."""
+    fault: Fault | None = None
+    """The place of the problem, when it has one."""
 
 
-def parse(raw: bytes) -> Parsed:
-    """Read one JSON text. Never raises."""
+def parse(raw: bytes, *, strict: bool = False) -> Parsed:
+    """Read one JSON text. Never raises.
+
+    Strictly, a byte order mark and a key that stands twice are problems, though the value is there; so is a number that
+    no float holds, which otherwise becomes a text; and everything is built, however much it is."""
     remarks: list[str] = []
     body = raw
     if body.startswith(b"\xef\xbb\xbf"):
@@ -62,36 +94,39 @@ def parse(raw: bytes) -> Parsed:
         body = body[3:]
     try:
         text = body.decode()
-    except UnicodeDecodeError as fault:
-        at = fault.start + len(raw) - len(body)
+    except UnicodeDecodeError as error:
+        at = error.start + len(raw) - len(body)
         return Parsed(problem=f"Byte 0x{raw[at]:02x} at position {at} is not UTF-8.", remarks=tuple(remarks))
     large = len(body) > THREAD_ABOVE
-    if large and (count := jsonscan.separators(body, MAX_SEPARATORS)) > MAX_SEPARATORS:
+    if large and not strict and (count := jsonscan.separators(body, MAX_SEPARATORS)) > MAX_SEPARATORS:
         unread = _too_many(count)
         return Parsed(problem=unread, remarks=tuple(remarks), our_limit=True, unread=unread)
     hooks: dict[str, Any] = {"parse_constant": _refuse_constant}
-    if len(raw) <= _DUPLICATES_UP_TO:
-        hooks["object_pairs_hook"] = _Pairs(remarks)
+    if strict or len(raw) <= _DUPLICATES_UP_TO:
+        hooks["object_pairs_hook"] = _Pairs(remarks, "" if strict else "; the last one counts")
     many_digits = _MANY_DIGITS in body.translate(_DIGITS)
     if many_digits:
-        hooks["parse_int"] = _Integers()
+        hooks["parse_int"] = _short_integer if strict else _Integers()
     if large or many_digits or _HUGE_EXPONENT.search(body):
         # Floats take longest of all, so in a large text each of them is a moment in which others may run.
-        hooks["parse_float"] = _float_or_text
+        hooks["parse_float"] = _finite if strict else _float_or_text
     try:
         value = _without_collector(text, hooks) if large else json.loads(text, **hooks)
-    except json.JSONDecodeError as fault:
-        return Parsed(problem=f"Not JSON: {fault.msg} at position {fault.pos}.", remarks=tuple(remarks))
+    except json.JSONDecodeError as error:
+        fault = Fault(_FAULTS.get(error.msg, error.msg), error.lineno, error.colno, error.pos)
+        problem = f"Not JSON: {fault.what} at position {fault.offset}."
+        return Parsed(problem=problem, remarks=tuple(remarks), fault=fault)
     except RecursionError:
         return Parsed(problem=_TOO_DEEP, remarks=tuple(remarks), our_limit=True)
-    except ValueError as fault:
-        return Parsed(problem=f"Not JSON: {fault}.", remarks=tuple(remarks))
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
+    except ValueError as error:
+        return Parsed(problem=str(error), remarks=tuple(remarks))
+    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and deeper_than(value, MAX_DEPTH):
         return Parsed(problem=_TOO_DEEP, remarks=tuple(remarks), our_limit=True)
-    if _SURROGATE.search(raw):
-        value, lone = _without_lone_surrogates(value)
-        if lone:
-            remarks.append("It contains half of a surrogate pair, which is no character; shown as U+FFFD.")
+    if strict and remarks:
+        return Parsed(value, problem=remarks[0], remarks=tuple(remarks))
+    if _SURROGATE.search(raw) and not writable(value):
+        remarks.append(f"{_HALF}." if strict else f"{_HALF}; shown as U+FFFD.")
+        value = value if strict else _without_lone_surrogates(value)
     return Parsed(value, remarks=tuple(remarks))
 
 
@@ -193,6 +228,22 @@ def dump(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
+def heavy(value: Any) -> bool:
+    """Whether writing a value takes so long that it is done in a thread; found out without walking all of it."""
+    left, waiting = THREAD_ABOVE, [value]
+    while waiting and left >= 0:
+        one = waiting.pop()
+        if isinstance(one, str):
+            left -= len(one)
+        elif isinstance(one, dict):
+            left -= sum(map(len, one))
+            waiting.extend(one.values())
+        elif isinstance(one, list | tuple):
+            waiting.extend(one)
+        left -= 4
+    return left < 0
+
+
 def whole(value: Any) -> int | None:
     """A JSON integer, however it is written: 10, 10.0 and 1e1 are one. None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -258,7 +309,20 @@ def _skip(text: str, at: int) -> int:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
+    raise ValueError(f"Not JSON: {name} is not a JSON value.")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is too large for a number in JSON.")
+    return number
+
+
+def _short_integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"A number of {len(text):,} digits is too long.")
+    return int(text)
 
 
 def _float_or_text(text: str) -> Any:
@@ -278,12 +342,12 @@ class _Integers:
     def __call__(self, text: str) -> Any:
         if len(text) >= len(_MANY_DIGITS):
             self._left -= len(text)
-            if len(text) >= 4000 or self._left < 0:
+            if len(text) > MAX_DIGITS or self._left < 0:
                 return text
         return int(text)
 
 
-def _deeper_than(value: Any, limit: int) -> bool:
+def deeper_than(value: Any, limit: int) -> bool:
     """Whether containers are nested more than `limit` deep; level by level, so that no depth can hurt."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(limit):
@@ -297,17 +361,17 @@ def _deeper_than(value: Any, limit: int) -> bool:
 class _Pairs:
     """Builds objects and remarks on keys that stand in one of them twice."""
 
-    __slots__ = ("_remarks",)
+    __slots__ = ("_remarks", "_then")
 
-    def __init__(self, remarks: list[str]) -> None:
-        self._remarks = remarks
+    def __init__(self, remarks: list[str], then: str) -> None:
+        self._remarks, self._then = remarks, then
 
     def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         built = dict(pairs)
         if len(built) != len(pairs) and len(self._remarks) < 5:
             seen: set[str] = set()
             twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            self._remarks.append(f"The key {json.dumps(twice[:60])} stands twice in one object; the last one counts.")
+            self._remarks.append(f"The key {json.dumps(twice[:60])} stands twice in one object{self._then}.")
         return built
 
 
@@ -327,18 +391,14 @@ def writable(value: Any) -> bool:
     return True
 
 
-def _without_lone_surrogates(value: Any) -> tuple[Any, bool]:
-    """The same value without lone surrogates, and whether it had any. Iterative: the peer chooses the depth."""
-    found = False
+def _without_lone_surrogates(value: Any) -> Any:
+    """The same value without lone surrogates, changed in place. Iterative: the peer chooses the depth."""
 
     def clean(text: str) -> str:
-        nonlocal found
-        cleaned, count = _LONE.subn("\ufffd", text)
-        found = found or bool(count)
-        return cleaned
+        return _LONE.sub("\ufffd", text)
 
     if isinstance(value, str):
-        return clean(value), found
+        return clean(value)
     stack = [value]
     while stack:
         node = stack.pop()
@@ -358,4 +418,4 @@ def _without_lone_surrogates(value: Any) -> tuple[Any, bool]:
                     node[index] = clean(child)
                 elif isinstance(child, dict | list):
                     stack.append(child)
-    return value, found
+    return value

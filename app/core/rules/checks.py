@@ -12,8 +12,9 @@ from itertools import islice
 from typing import Any
 
 from app.core import hidden
+from app.core.json import pointer
 from app.core.json.text import Parsed, whole
-from app.core.options import HANDSHAKE_VERSIONS
+from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.rules import stateless
 from app.core.schema import cost
 from app.core.wire import Direction, Finding
@@ -174,20 +175,20 @@ def _pointer(place: _Place | None) -> str:
     parts: list[str] = []
     while place is not None:
         place, part = place
-        parts.append(part.replace("~", "~0").replace("/", "~1"))
-    return "".join(f"/{part}" for part in reversed(parts))[:200] or "/"
+        parts.append(part)
+    return pointer.join(reversed(parts))[:200] or "/"
 
 
-def _hidden(runs: list[str], pointer: str) -> Finding:
+def _hidden(runs: list[str], where: str) -> Finding:
     """One text with hidden characters. Only what says something, reorders, or stands in a name is against a SHOULD."""
     words = " ".join(said for run in runs if (said := hidden.hidden_words(run)))[:300]
-    named = pointer.endswith(("/name", "/uri"))
+    named = where.endswith(("/name", "/uri"))
     if words:
-        what = f"`{pointer}` holds hidden text, written in characters that do not show: “{words}”."
+        what = f"`{where}` holds hidden text, written in characters that do not show: “{words}”."
     else:
         kinds = dict.fromkeys(hidden.names(one) for run in runs for one in run[:20])
         many = "a character that does not show" if sum(map(len, runs)) == 1 else "characters that do not show"
-        what = f"`{pointer}` holds {many}: {', '.join(list(kinds)[:4])}{' and others' if len(kinds) > 4 else ''}."
+        what = f"`{where}` holds {many}: {', '.join(list(kinds)[:4])}{' and others' if len(kinds) > 4 else ''}."
     serious = words or named or any(_REORDERING.search(run) for run in runs)
     advice = "A person does not see it, and a model reads it. Parley shows it as a mark."
     return Finding("H08", "should" if serious else "note", what, advice)
@@ -616,13 +617,12 @@ def structured_output(schema: Any, result: Any) -> list[Finding]:
             misfit = "`structuredContent` does not fit the output schema; it is too large to say where."
             return [Finding("R5-29", "must", misfit, "A strict client refuses this result.")]
         for error in validator.iter_errors(value):
-            parts = (str(part).replace("~", "~0").replace("/", "~1") for part in error.instance_path)
-            pointer = "".join(f"/{part}" for part in parts)[:200] or "/"
+            where = pointer.join(error.instance_path)[:200] or "/"
             findings.append(
                 Finding(
                     "R5-29",
                     "must",
-                    f"`{pointer}` does not fit the output schema: {error.message[:300]}.",
+                    f"`{where}` does not fit the output schema: {error.message[:300]}.",
                     "A strict client refuses this result.",
                 )
             )

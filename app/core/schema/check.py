@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.core.forms.tree import Field, escape
-from app.core.forms.values import MISSING, deeper_than
+from app.core.forms.tree import Field
+from app.core.forms.values import MISSING
+from app.core.json import pointer
+from app.core.json.text import deeper_than
 from app.core.schema.explain import Place, sentences
 from app.core.schema.labour import burden, labour, tangle
 from app.core.schema.refs import with_known_dialect
@@ -57,7 +59,7 @@ def validator(schema: Any) -> tuple[Any, str]:
     except jsonschema_rs.ValidationError as fault:
         if isinstance(fault.kind, jsonschema_rs.ValidationErrorKind.Referencing):
             return None, "The schema points to something that is not in it, and Parley fetches nothing."
-        at = "".join(f"/{escape(str(part))}" for part in fault.instance_path)[:80]
+        at = pointer.join(fault.instance_path)[:80]
         return None, f"The schema itself is not valid JSON Schema{f', at {at}' if at else ''}."
     except (ValueError, jsonschema_rs.ReferencingError, RecursionError):
         return None, "The schema cannot be used for checking."
@@ -108,11 +110,11 @@ def validate(schema: Any, value: Any) -> dict[str, list[str]]:
     try:
         wrong = check.iter_errors({} if value is MISSING else value)
         found: Iterable[Place] = (said for error in wrong for said in sentences(error, schema))
-        for count, (pointer, sentence) in enumerate(found):
+        for count, (where, sentence) in enumerate(found):
             if count == MAX_ERRORS:
                 break
-            if sentence not in errors.setdefault(pointer, []):
-                errors[pointer].append(sentence)
+            if sentence not in errors.setdefault(where, []):
+                errors[where].append(sentence)
     except ValueError as fault:
         return {"": [f"It cannot be checked: {str(fault)[:120]}."]}
     return errors
@@ -127,12 +129,12 @@ def place(tree: Field, errors: Mapping[str, list[str]]) -> list[str]:
         if not one.more and (one.pointer or one.kind != "object"):
             homes.setdefault(one.pointer, one)
     homeless: list[str] = []
-    for pointer, said in errors.items():
-        at = pointer
+    for where, said in errors.items():
+        at = where
         while at not in homes and at:
             at = at.rpartition("/")[0]
         home = homes.get(at)
-        inside = pointer[len(at) :]
+        inside = where[len(at) :]
         told = [f"{inside[:80]}: {sentence}" if inside else sentence for sentence in said]
         if home is None:
             homeless += told

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from app.core.json import pointer
+
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _SAME_PLACE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependentSchemas", "dependencies")
 _ANY_MEMBER = ("patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames")
@@ -104,16 +106,7 @@ class _Scale:
     def _find(self, reference: str) -> Any:
         if reference != "#" and not reference.startswith("#/"):
             raise KeyError(reference)
-        node: Any = self._root
-        for part in unquote(reference[1:]).split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, list) and name.isdecimal() and len(name) < 9 and int(name) < len(node):
-                node = node[int(name)]
-            elif isinstance(node, dict):
-                node = node[name]
-            else:
-                raise KeyError(reference)
-        return node
+        return pointer.resolve(self._root, unquote(reference[1:]))
 
 
 def _children(key: str, value: Any) -> Iterable[Any]:

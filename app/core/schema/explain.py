@@ -10,8 +10,9 @@ from calendar import monthrange
 from collections.abc import Iterator
 from typing import Any
 
-from app.core.forms.tree import escape
 from app.core.forms.values import figure, is_number, same, show, type_of
+from app.core.json import pointer
+from app.core.json.pointer import escape
 
 Place = tuple[str, str]
 """A pointer, and a sentence about the value that stands there."""
@@ -48,7 +49,7 @@ _FORMATS = {
 
 def sentences(error: Any, schema: Any) -> Iterator[Place]:
     """Where each thing that one error says belongs, and what it says."""
-    at = pointer_of(error.instance_path)
+    at = pointer.join(error.instance_path)
     kind = error.kind
     match type(kind).__name__:
         case "Required":
@@ -65,11 +66,6 @@ def sentences(error: Any, schema: Any) -> Iterator[Place]:
                 yield f"{at}/{escape(key)}", f"About its key: {sentence}"
         case name:
             yield at, _about(name, kind, error, schema)
-
-
-def pointer_of(path: list[str | int]) -> str:
-    """A path of keys and indices as a JSON Pointer."""
-    return "".join(f"/{escape(str(part))}" for part in path)
 
 
 def _about(name: str, kind: Any, error: Any, schema: Any) -> str:

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urljoin
 
 from app.core.forms.tree import Option
 from app.core.forms.values import show, to_json_text
+from app.core.json import pointer
 from app.core.schema.merging import Schema, merge
 
 MAX_STEPS = 20_000
@@ -156,15 +157,10 @@ class Schemas:
             if where not in self._anchors:
                 self._anchors[where] = _anchors(node)
             return (self._anchors[where][fragment],) if fragment in self._anchors[where] else None
-        for part in fragment[1:].split("/"):
-            key = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, dict) and key in node:
-                node = node[key]
-            elif isinstance(node, list) and key.isascii() and key.isdigit() and len(key) < 9 and int(key) < len(node):
-                node = node[int(key)]
-            else:
-                return None
-        return (node,)
+        try:
+            return (pointer.resolve(node, fragment),)
+        except KeyError:
+            return None
 
     def without_null(self, schema: Schema) -> tuple[Schema, bool]:
         """A plain schema less its null, and whether null was one of several things it allowed."""

@@ -49,6 +49,14 @@ class Polling:
         """The wait for the result got no reply: it begins again once a poll shows that the task is still there."""
         self._lost.add(task.id)
 
+    async def still_there(self, task: ClientTask, connection: Connection) -> bool:
+        """Whether the reply with the result was lost, and a poll shows that the server still has the task."""
+        if task.id not in self._lost:
+            return False
+        self._lost.discard(task.id)
+        await self.rest(task, self._session.mono() + tasks.poll_seconds(task.poll))
+        return await self.poll(task, connection)
+
     def over(self, task: ClientTask) -> None:
         """Nobody follows this task any more."""
         task.followed, task.next_poll = False, None

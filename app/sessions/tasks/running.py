@@ -38,6 +38,8 @@ _EARLY = 200
 """Notifications kept for tasks that we do not know yet."""
 _EARLY_BYTES = 16 * 1024
 """A larger one is not kept: polling finds out what it said."""
+_FETCHES = 3
+"""How often the result of a task that has ended is asked for, when its reply is lost on the way."""
 LONG_MS = 24 * 3_600_000
 """`tasks/result` may block as long as the task takes (R2-21)."""
 EVENTS: dict[str, str] = {
@@ -75,7 +77,7 @@ class ClientTasks:
     @property
     def wire(self) -> TaskWire | None:
         """How tasks are spoken of on this connection; None when it has none."""
-        if self._session.modern:
+        if not self._session.wire.asks_for_tasks:
             connection = self._session.connection
             offered = connection.offered.get("extensions") if connection is not None else None
             return EXTENSION if isinstance(offered, dict) and stateless.TASKS in offered else None
@@ -91,7 +93,7 @@ class ClientTasks:
 
     def support(self, name: Any) -> Support:
         """Whether a tool may be called as a task, and whether it may be called plainly."""
-        if self._session.modern:
+        if not self._session.wire.asks_for_tasks:
             return Support("absent", no_task=f"In {stateless.VERSION} the server alone decides what becomes a task.")
         items = self._session.tools.items
         tool = next((one for one in items if isinstance(one, dict) and one.get("name") == name), None)
@@ -189,11 +191,15 @@ class ClientTasks:
                 if call.cancel_wanted and task.live:
                     self._cancel_or_stop(call, task)
                 await self._polling.accompany(task, connection, wait, lambda: bool(replies) or call.settled)
-                if task.status in ("completed", "failed") and task.gone is None:
-                    if not task.waiting and not replies:
+                tries = 0
+                while task.status in ("completed", "failed") and task.gone is None and not replies:
+                    if not task.waiting:
+                        tries += 1
                         wait()
                     while task.waiting:
                         await self._polling.rest(task, None)
+                    if tries >= _FETCHES or not await self._polling.still_there(task, connection):
+                        break
                 group.cancel_scope.cancel()
         finally:
             self._polling.over(task)

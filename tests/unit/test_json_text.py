@@ -8,7 +8,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.core.json.text import MAX_DEPTH, THREAD_ABOVE, Parsed, dump, members, parse, parse_async, share_equal
+from app.core.json.text import (
+    MAX_DEPTH,
+    MAX_DIGITS,
+    MAX_SEPARATORS,
+    THREAD_ABOVE,
+    Fault,
+    Parsed,
+    dump,
+    heavy,
+    members,
+    parse,
+    parse_async,
+    share_equal,
+)
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -51,8 +64,8 @@ def test_the_members_of_an_array_are_exact(items: list[Any], space: str):
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (b"{", "Not JSON: Expecting property name enclosed in double quotes at position 1."),
-        (b"{} {}", "Not JSON: Extra data at position 3."),
+        (b"{", "Not JSON: a key in double quotes is missing at position 1."),
+        (b"{} {}", "Not JSON: there is more after the end at position 3."),
         (b'{"a":NaN}', "Not JSON: NaN is not a JSON value."),
         (b"[Infinity]", "Not JSON: Infinity is not a JSON value."),
         (b'"caf\xe9"', "Byte 0xe9 at position 4 is not UTF-8."),
@@ -62,6 +75,65 @@ def test_the_members_of_an_array_are_exact(items: list[Any], space: str):
 )
 def test_a_problem_is_a_sentence_with_its_place(raw: bytes, words: str):
     assert parse(raw).problem == words
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("raw", "line", "column", "offset", "what"),
+    [
+        (b"", 1, 1, 0, "a value is missing"),
+        (b'{"a": 1', 1, 8, 7, "a comma or the closing bracket is missing"),
+        (b'{"a":\n tru}', 2, 2, 7, "a value is missing"),
+        ('["é",\r\n\r\n x]'.encode(), 3, 2, 10, "a value is missing"),
+        (b"[1] x", 1, 5, 4, "there is more after the end"),
+        (b'{"a"\n\n1}', 3, 1, 6, "a colon is missing"),
+        (b'["\t"]', 1, 3, 2, r"a line break or tab inside a text is written \n or \t"),
+        (b'["\\x"]', 1, 3, 2, "this backslash means nothing in JSON"),
+        (b'[\n"a', 2, 1, 2, "this text has no closing quote"),
+    ],
+)
+def test_a_fault_has_its_place_as_data(raw: bytes, line: int, column: int, offset: int, what: str, strict: bool):
+    parsed = parse(raw, strict=strict)
+    assert parsed.fault == Fault(what, line, column, offset)
+    assert parsed.problem == f"Not JSON: {what} at position {offset}."
+
+
+@given(values)
+def test_strictly_what_is_written_is_read_back(value: Any):
+    assert parse(dump(value), strict=True) == Parsed(value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "problem", "value"),
+    [
+        (b"\xef\xbb\xbf{}", "The text begins with a byte order mark.", {}),
+        (b'{"a":1,"a":2}', 'The key "a" stands twice in one object.', {"a": 2}),
+        (b"[1e400]", "1e400 is too large for a number in JSON.", None),
+        (b"[-1e999]", "-1e999 is too large for a number in JSON.", None),
+        (b"1" * 5_000, "A number of 5,000 digits is too long.", None),
+        (b"1" * (MAX_DIGITS + 1), "A number of 4,000 digits is too long.", None),
+        (b"[NaN]", "Not JSON: NaN is not a JSON value.", None),
+        (b'"caf\xe9"', "Byte 0xe9 at position 4 is not UTF-8.", None),
+        (b'{"b":1,"b":"' + b"x" * 2_000_000 + b'"}', 'The key "b" stands twice in one object.', {"b": "x" * 2_000_000}),
+    ],
+    ids=lambda each: repr(each)[:24],
+)
+def test_strictly_nothing_is_made_good(raw: bytes, problem: str, value: Any):
+    parsed = parse(raw, strict=True)
+    assert (parsed.problem, parsed.value, parsed.fault) == (problem, value, None)
+
+
+def test_strictly_half_a_character_stays_and_is_remarked():
+    """A tester may want to send it; whoever cannot use it says so."""
+    parsed = parse(b'["\\ud800"]', strict=True)
+    assert (parsed.value, parsed.problem) == (["\ud800"], None)
+    assert parsed.remarks == ("It contains half of a surrogate pair, which is no character.",)
+
+
+def test_strictly_much_is_read_all_the_same():
+    raw = b"[" + b"0," * MAX_SEPARATORS + b"0]"
+    assert parse(raw).unread is not None
+    assert len(parse(raw, strict=True).value) == MAX_SEPARATORS + 1
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
@@ -144,3 +216,18 @@ def test_equal_parts_are_held_once_and_nothing_else_changes():
     assert share_equal(deep) is deep
     while deep:
         deep = deep[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": ["b", 1, None]}, False),
+        ({"a": "x" * 300_000}, True),
+        ({"a": [{"b": "x" * 100_000}, {"b": ["x" * 100_000, "x" * 100_000]}]}, True),
+        ([0] * 100_000, True),
+        ({"x" * 300_000: 1}, True),
+        ("x" * 200_000, False),
+    ],
+)
+def test_a_value_is_heavy_when_its_text_is_long(value: Any, expected: bool):
+    assert heavy(value) is expected
