@@ -293,7 +293,10 @@ class Egress:
         `read` is the longest silence between two bytes; None waits for as long as somebody may be thinking."""
         parts = split(url)
         timeouts = {"connect": connect, "write": 30.0, "pool": connect, "read": read}
-        wire = [(b"host", parts.netloc.encode()), (b"accept-encoding", b"identity"), (b"user-agent", b"parley")]
+        wire = [(b"host", parts.netloc.encode()), (b"accept-encoding", b"identity")]
+        headers = tuple(headers)
+        if not any(name.lower() == "user-agent" for name, _ in headers):
+            wire.append((b"user-agent", b"parley"))
         wire += [(name.encode("ascii"), value.strip().encode("latin-1")) for name, value in headers]
         if method == "POST":
             wire.append((b"content-length", str(len(content)).encode()))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.core.json import Json
-from app.core.wire import Finding, RpcId
+from app.core.wire import NO_FINDINGS, Finding, Findings, RpcId
 
 CallState = Literal["running", "waiting", "done", "failed", "cancelled"]
 
@@ -73,7 +73,10 @@ class Round:
     """What is asked for, by its key."""
     has_state: bool
     state: Json = None
-    """Opaque: shown by its length alone, and sent back as it came."""
+    """Opaque: shown by its length alone, and sent back as it came. Of old rounds it may no longer be kept."""
+    state_bytes: int | None = field(init=False)
+    """How long the state is, in UTF-8."""
+    state_kept: bool = field(init=False)
     asks: dict[str, str] = field(default_factory=dict)
     answers: dict[str, Json] = field(default_factory=dict)
     retry_seq: int | None = None
@@ -82,13 +85,14 @@ class Round:
     """What became of the state on the wire: same, none, dropped, older or changed."""
     outcome: Literal["asking", "sent", "abandoned", "stopped"] = "asking"
 
-    @property
-    def state_bytes(self) -> int | None:
-        """How long the state is, in UTF-8."""
-        if not self.has_state:
-            return None
+    def __post_init__(self) -> None:
         text = self.state if isinstance(self.state, str) else json.dumps(self.state)
-        return len(text.encode(errors="replace"))
+        self.state_bytes = len(text.encode(errors="replace")) if self.has_state else None
+        self.state_kept = self.has_state
+
+    def forget_state(self) -> None:
+        """Drop what can then no longer be sent again."""
+        self.state, self.state_kept = None, False
 
 
 TERMINAL: frozenset[CallState] = frozenset({"done", "failed", "cancelled"})
@@ -135,7 +139,10 @@ class Call:
     tool_error: bool = False
     """The tool says itself that it failed (`isError`)."""
     error: CallError | None = None
-    findings: list[Finding] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about it."""
+    beside: set[int] = field(default_factory=set)
+    """Messages that are no leg of it and that were remarked on for its sake, like polls of its task."""
     as_task: bool = False
     """It was sent with `task`."""
     ttl: int | None = None
@@ -159,6 +166,17 @@ class Call:
     """What a tester wants the next retry to carry."""
     abandoned: bool = False
     """A person said no where the wire has no way to say it (R6-34)."""
+
+    @property
+    def seqs(self) -> set[int]:
+        """The messages that it is made of."""
+        pairs = [seq for leg in self.legs for seq in (leg.request_seq, leg.reply_seq)]
+        return {seq for seq in (*pairs, *self.beside) if seq is not None}
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about it, beside its messages or with itself; and of its task."""
+        return self.log.findings_of(self.seqs, [one for one in (self.id, self.task_id) if one is not None])
 
     @property
     def at_limit(self) -> bool:

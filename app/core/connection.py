@@ -7,11 +7,10 @@ from typing import Literal
 
 from app.core.errors import Trouble
 from app.core.json import Json
+from app.core.revisions import HANDSHAKE, STATELESS, Era, Wire
 
 ConnectionState = Literal["none", "connecting", "ready", "lost", "closed"]
 Side = Literal["us", "them", "parley"]
-Era = Literal["legacy", "modern"]
-"""As the interface calls them: revisions up to 2025-11-25, which shake hands, and those from 2026-07-28 on."""
 EraFrom = Literal["options", "target", "memory", "probe"]
 """How the era of a connection came about: by an option, by the kind of target, remembered, or found out."""
 
@@ -61,6 +60,11 @@ class ConnectionInfo:
     trouble: Trouble | None = None
     renewed: str | None = None
     """Why Parley began this connection by itself: the server had forgotten the session of the one before (R5-45)."""
+
+    @property
+    def wire(self) -> Wire:
+        """What the agreed revision has; before one is agreed, what the older ones have."""
+        return STATELESS if self.era == STATELESS.era else HANDSHAKE
 
     def offers(self, capability: str) -> bool:
         """Whether the server declared a capability (R5-04)."""

@@ -7,7 +7,7 @@ subject, a replay is harmless, and a slow reader is only a cursor that is behind
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import anyio
@@ -23,8 +23,11 @@ EventKind = Literal[
     "call.settled",
     "ask.added",
     "ask.changed",
+    "ask.draft",
+    "ask.reopened",
     "ask.settled",
     "ask.withdrawn",
+    "inbox.cleared",
     "task.created",
     "task.changed",
     "task.completed",
@@ -52,13 +55,21 @@ class Event:
     subject: str
 
 
+@dataclass(slots=True)
+class _Awaited:
+    """The next event of one subject, and how many wait for it."""
+
+    came: anyio.Event = field(default_factory=anyio.Event)
+    waiters: int = 0
+
+
 class EventLog:
     """Append, replay since a mark, wait for the next. Bounded: what is too old cannot be replayed, and that is said."""
 
     def __init__(self, keep: int) -> None:
         self._events: deque[Event] = deque(maxlen=keep)
         self._changed: anyio.Event | None = None
-        self._awaited: dict[str, anyio.Event] = {}
+        self._awaited: dict[str, _Awaited] = {}
         self.seq = 0
         """The seq of the newest event; 0 before the first."""
 
@@ -71,7 +82,7 @@ class EventLog:
             self._changed.set()
             self._changed = None
         if self._awaited and (awaited := self._awaited.pop(subject, None)) is not None:
-            awaited.set()
+            awaited.came.set()
         return event
 
     def since(self, mark: int) -> list[Event] | None:
@@ -100,4 +111,16 @@ class EventLog:
 
     async def next_of(self, subject: str) -> None:
         """Return at the next event of this subject: twenty calls that wait do not wake each other."""
-        await self._awaited.setdefault(subject, anyio.Event()).wait()
+        awaited = self._awaited.setdefault(subject, _Awaited())
+        awaited.waiters += 1
+        try:
+            await awaited.came.wait()
+        finally:
+            awaited.waiters -= 1
+            if not awaited.waiters and self._awaited.get(subject) is awaited:
+                del self._awaited[subject]  # whoever waited gave up: nothing may ever happen to this subject
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """The subjects that somebody waits for."""
+        return frozenset(self._awaited)

@@ -10,10 +10,6 @@ from pydantic import Field, field_validator
 
 from app.core.strict import Strict
 
-HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-"""The revisions that begin with `initialize`, newest first."""
-
-
 _DAY_MS = 24 * 3_600_000
 _LONGEST_MS = 30 * _DAY_MS
 """Nothing that a connection waits for or keeps needs more than a month; far larger numbers are no dates (H12)."""

@@ -2,7 +2,7 @@
 
 Ours rather than the SDK's dispatcher, because an inspector must go on where a client may stop: a result that is no
 object, an error without a code, a reply to nobody, junk between two messages are all shown and judged, and none of
-them leaves a caller waiting. It is a `Dispatcher` of the SDK, so that a `ClientSession` can stand on it.
+them leaves a caller waiting.
 
 Owns the ids of our requests, the order of writing, the tasks that answer the server's requests. Knows no MCP method.
 """
@@ -14,23 +14,19 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, Literal, Protocol
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
-from mcp.shared.dispatcher import CallOptions, Dispatcher, OnNotify, OnNotifyIntercept, OnRequest, run_notify_intercept
-from mcp.shared.exceptions import MCPError
-from mcp.shared.transport_context import TransportContext
 
-from app.core.asks import RpcRefusal
-from app.core.errors import Gone, Trouble, own_fault
+from app.core.errors import Gone, RpcError, Trouble, own_fault
 from app.core.json.heads import HeadReader, heads
-from app.core.json.text import THREAD_ABOVE, Parsed, dump, members, parse_async, read_async
+from app.core.json.text import THREAD_ABOVE, Parsed, dump, heavy, members, parse_async, read_async
 from app.core.lane import apart
+from app.core.revisions import HANDSHAKE
 from app.core.rules import checks, stateless
 from app.core.wire import Direction, Exchange, Finding, Message, RpcId, id_key, is_error, rpc_id_of
 from app.protocol.links.base import (
@@ -113,6 +109,7 @@ class Pending:
     method: str
     quiet: bool = False
     on_progress: Callable[[dict[str, Any], int], None] | None = None
+    stateless: bool = False
     last_progress: float | None = None
     request_seq: int | None = None
     reply: Reply | None = None
@@ -126,7 +123,7 @@ class Pending:
 
 @dataclass(slots=True)
 class Outgoing:
-    """What the caller of a request wants besides method and params. Travels by context through the SDK's session."""
+    """What the caller of a request wants besides method and params."""
 
     quiet: bool = False
     on_progress: Callable[[dict[str, Any], int], None] | None = None
@@ -135,21 +132,12 @@ class Outgoing:
     """What became of a request whose caller gave up, for the finding beside a late reply."""
     headers: tuple[tuple[str, str], ...] = ()
     """What the request says of itself over HTTP."""
+    stateless: bool = False
+    """Its stream is all there is of it, and is not resumed: a request of 2026-07-28 (R6-01, R6-50)."""
     lasts: Callable[[Reply], bool] = lambda _: False
     """Whether progress goes on after this reply, until `end_progress`: it made a task (R2-32)."""
     tells: bool = True
     """Whether the server is told of a caller that gave up; a task is cancelled in another way (R2-40)."""
-
-
-class RawReply(Exception):
-    """Carries a reply past the SDK's validation of results, which would hide what does not conform."""
-
-    def __init__(self, reply: Reply) -> None:
-        super().__init__("a raw reply")
-        self.reply = reply
-
-
-outgoing: ContextVar[Outgoing | None] = ContextVar("outgoing", default=None)
 
 
 class _Written(float):
@@ -188,12 +176,12 @@ class Answered:
 
 
 Answer = Callable[[Incoming], Awaitable[dict[str, Any] | Answered | None]]
-"""Answers one request of the server; raises RpcRefusal to answer an error; None when that was done by hand."""
+"""Answers one request of the server; raises RpcError to answer an error; None when that was done by hand."""
 Notified = Callable[[str, dict[str, Any], Message], None]
 """Told of each notification, in the order of the wire."""
 
 
-class Rpc(Dispatcher[TransportContext]):
+class Rpc:
     """One end of a JSON-RPC conversation over a link."""
 
     def __init__(self, link: Link, recorder: Recorder, limits: Limits, *, answer: Answer, notified: Notified) -> None:
@@ -210,12 +198,12 @@ class Rpc(Dispatcher[TransportContext]):
         self._unread = False
         """We waited for the server to read our answers, and it did not."""
         self._left = anyio.Event()
-        self._writing = anyio.Lock()
+        self._writing = anyio.Lock(fast_acquire=True)
         self._group: anyio.abc.TaskGroup | None = None
         self.version: str | None = None
         """The agreed revision; decides whether a batch is legal."""
-        self.stateless = False
-        """We speak 2026-07-28, or find out whether the server does: it asks nothing, and streams are not resumed."""
+        self.wire = HANDSHAKE
+        """What the agreed revision has."""
         self.initialized = False
         """We have sent `notifications/initialized`: from now on the server may ask (R5-02)."""
         self._asked_before: OrderedDict[tuple[str, str], None] = OrderedDict()
@@ -224,6 +212,8 @@ class Rpc(Dispatcher[TransportContext]):
         """A message that began on an earlier line and has not ended yet."""
         self.trouble: Trouble | None = None
         self._crowd = 0
+        self._gave_turn = False
+        """Others had their turn since the link was last asked for more."""
         self.closed = anyio.Event()
 
     # ---- sending
@@ -233,7 +223,7 @@ class Rpc(Dispatcher[TransportContext]):
 
         With `on_progress` the request carries a progress token: the caller's own, else its id (R5-23). Whether the
         server is told of a caller that gave up is the caller's business."""
-        pending = Pending(next(self._ids), method, opts.quiet, opts.on_progress)
+        pending = Pending(next(self._ids), method, opts.quiet, opts.on_progress, stateless=opts.stateless)
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": pending.rpc_id, "method": method}
         if params is not None:
             message["params"] = dict(params)
@@ -251,7 +241,7 @@ class Rpc(Dispatcher[TransportContext]):
                 opts.on_sent(pending.rpc_id, seq)
 
         try:
-            await self._write(message, quiet=opts.quiet, recorded=recorded, headers=opts.headers)
+            await self._write(message, quiet=opts.quiet, recorded=recorded, opts=opts)
             await pending.done.wait()
         except anyio.get_cancelled_exc_class():
             fate = opts.fate()
@@ -291,22 +281,7 @@ class Rpc(Dispatcher[TransportContext]):
         """Tell the server that we no longer wait for a request of ours."""
         await self.notify("notifications/cancelled", {"requestId": rpc_id, "reason": reason})
 
-    async def send_raw_request(
-        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
-    ) -> dict[str, Any]:
-        """The SDK's seam. Callers of ours get the raw reply past the session; the SDK's own callers a result."""
-        mine = outgoing.get()
-        try:
-            reply = await self.request(method, params, mine or Outgoing(quiet=True))
-        except LinkError as fault:
-            if mine is not None:
-                raise
-            raise MCPError(code=-32000, message=fault.message) from None
-        if mine is not None:
-            raise RawReply(reply)
-        return _plain_result(reply)
-
-    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Send a notification; one that can no longer be sent is dropped, its reader is gone."""
         try:
             await self.deliver(method, params)
@@ -327,10 +302,10 @@ class Rpc(Dispatcher[TransportContext]):
         quiet: bool = False,
         settled: bool = False,
         recorded: Callable[[int], None] | None = None,
-        headers: tuple[tuple[str, str], ...] = (),
+        opts: Outgoing | None = None,
     ) -> int:
         """Record a frame and put it on the wire, in one order for both."""
-        raw = dump(message)
+        raw = await apart(dump, message) if heavy(message) else dump(message)
         if isinstance(message.get("id"), _Written):
             written: _Written = message["id"]
             raw = raw.replace(b'"id":' + dump(written), b'"id":' + written.text, 1)
@@ -345,7 +320,8 @@ class Rpc(Dispatcher[TransportContext]):
             if method is not None:
                 kind = "request" if "id" in message else "notification"
             delivery = Delivery() if settled else None
-            about = Outbound(kind, seq, message.get("id"), method, delivery, headers, self.stateless)
+            headers, alone = (opts.headers, opts.stateless) if opts is not None else ((), not self.wire.server_asks)
+            about = Outbound(kind, seq, message.get("id"), method, delivery, headers, alone)
             await self._link.send(raw, about)
         if delivery is not None:
             await delivery.wait()
@@ -363,13 +339,10 @@ class Rpc(Dispatcher[TransportContext]):
 
     async def run(
         self,
-        on_request: OnRequest,
-        on_notify: OnNotify,
-        on_notify_intercept: OnNotifyIntercept | None = None,
         *,
         task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Read frames until the link ends. The SDK's handlers hear of notifications only: requests are ours."""
+        """Read frames until the link ends."""
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
@@ -377,12 +350,14 @@ class Rpc(Dispatcher[TransportContext]):
                 task_status.started()
                 while self.trouble is None and (items := await self._link.receive()) is not None:
                     for number, item in enumerate(items, 1):
-                        await self._take(item, on_notify_intercept)
+                        await self._take(item)
                         if self.trouble is not None:
                             break
                         if number % _AT_ONCE == 0:
-                            await anyio.lowlevel.checkpoint()
-                    await anyio.lowlevel.checkpoint()
+                            await self._let_others()
+                    if not self._gave_turn:
+                        await self._let_others()
+                    self._gave_turn = False
                 self.trouble = self.trouble or await self._link.ended()
                 group.cancel_scope.cancel()
         except Exception as fault:
@@ -394,6 +369,11 @@ class Rpc(Dispatcher[TransportContext]):
             for pending in self._pending.values():
                 pending.lost = self.trouble
                 pending.done.set()
+
+    async def _let_others(self) -> None:
+        """Let everything else have its turn, once."""
+        self._gave_turn = True
+        await anyio.lowlevel.checkpoint()
 
     def _refuse(self, frame: Oversized) -> None:
         limit = self._limits.message_bytes
@@ -408,13 +388,13 @@ class Rpc(Dispatcher[TransportContext]):
                 "Send large content as a resource, or in pages; then connect again.",
             )
 
-    async def _take(self, item: Inbound, intercept: OnNotifyIntercept | None) -> None:
+    async def _take(self, item: Inbound) -> None:
         """One item of the link: a frame, or word of something that happened beside the frames."""
         match item:
             case bytes():
-                await self._read(Frame(item), intercept)
+                await self._read(Frame(item))
             case Frame():
-                await self._read(item, intercept)
+                await self._read(item)
             case Oversized():
                 self._refuse(item)
             case Failed(rpc_id, trouble):
@@ -427,7 +407,7 @@ class Rpc(Dispatcher[TransportContext]):
             case Barrier(reached):
                 reached.set()
 
-    async def _read(self, frame: Frame, intercept: OnNotifyIntercept | None) -> None:
+    async def _read(self, frame: Frame) -> None:
         raw, exchange = frame.raw, frame.exchange
         if not raw.strip():
             message = self._recorder.frame("in", raw, Parsed(problem="An empty line."), exchange=exchange)
@@ -438,16 +418,16 @@ class Rpc(Dispatcher[TransportContext]):
             if self.version == "2025-03-26":
                 split = members(raw) if len(raw) <= THREAD_ABOVE else await apart(members, raw)
                 for number, member in enumerate(split, 1):
-                    await self._act(replace(frame, raw=member), await parse_async(member), intercept)
+                    await self._act(replace(frame, raw=member), await parse_async(member))
                     if number % _AT_ONCE == 0:
                         await anyio.lowlevel.checkpoint()
                 return
             message = self._recorder.frame("in", raw, parsed, exchange=exchange)
             self._recorder.finding(message.seq, checks.batch(self.version))
             return
-        await self._act(frame, parsed, intercept)
+        await self._act(frame, parsed)
 
-    async def _act(self, frame: Frame, parsed: Parsed, intercept: OnNotifyIntercept | None) -> None:
+    async def _act(self, frame: Frame, parsed: Parsed) -> None:
         message = self._recorder.frame("in", frame.raw, parsed, exchange=frame.exchange)
         meant = heads(frame.raw) if parsed.problem is not None else []
         over_http, refusal = frame.exchange is not None, frame.place == "refusal"
@@ -465,14 +445,14 @@ class Rpc(Dispatcher[TransportContext]):
                 if frame.settles:
                     self._settle(Reply(message.seq, frame.raw, value, parsed.unread), value, frame)
                 # Its caller hears of it before the next frame is read: what follows a reply is after it.
-                await anyio.lowlevel.checkpoint()
+                await self._let_others()
             case "request":
                 await self._serve(message, value, frame, parsed.unread)
             case "notification" if parsed.unread is not None:
                 self._recorder.finding(message.seq, checks.not_heard())
             case "notification":
                 params = value.get("params")
-                self._hear(message, value["method"], params if isinstance(params, dict) else {}, intercept)
+                self._hear(message, value["method"], params if isinstance(params, dict) else {})
                 await self._give_way()
             case _:
                 await self._make_out(frame, parsed, message, meant)
@@ -540,8 +520,9 @@ class Rpc(Dispatcher[TransportContext]):
         rpc_id, via = value.get("id"), frame.via
         if via is not None and "error" in value:
             # One POST, one request: an error without a usable id can only be the answer to that.
+            asked = self._pending.get(id_key(via))
             nameless = frame.place == "refusal" and rpc_id is None
-            if nameless or (self.stateless and id_key(rpc_id) not in self._pending):
+            if nameless or (asked is not None and asked.stateless and id_key(rpc_id) not in self._pending):
                 rpc_id = via
         key = id_key(rpc_id)
         pending = self._pending.get(key)
@@ -562,7 +543,7 @@ class Rpc(Dispatcher[TransportContext]):
         pending.reply = reply
         pending.done.set()
 
-    def _hear(self, message: Message, method: str, params: dict[str, Any], intercept: OnNotifyIntercept | None) -> None:
+    def _hear(self, message: Message, method: str, params: dict[str, Any]) -> None:
         for finding in checks.notification(method, params, self.version):
             self._recorder.finding(message.seq, finding)
         if method == "notifications/progress":
@@ -575,7 +556,6 @@ class Rpc(Dispatcher[TransportContext]):
                 request.scope.cancel()
             elif self._is_only_ours(id_key(params.get("requestId"))):
                 self._recorder.finding(message.seq, checks.cancels_ours(params.get("requestId")))
-        run_notify_intercept(intercept, method, params)
         try:
             self._notified(method, params, message)
         except Exception:
@@ -608,7 +588,7 @@ class Rpc(Dispatcher[TransportContext]):
     # ---- answering
 
     async def _serve(self, message: Message, value: dict[str, Any], frame: Frame, unread: str | None = None) -> None:
-        if self.stateless and self.version is not None:
+        if not self.wire.server_asks:
             self._recorder.finding(message.seq, stateless.server_request(value["method"]))
             return
         if not self.initialized and value["method"] != "ping":
@@ -665,7 +645,7 @@ class Rpc(Dispatcher[TransportContext]):
                     reply = {"id": rpc_id, "result": answer.result}
                 elif answer is not None:
                     reply = {"id": rpc_id, "result": answer}
-            except RpcRefusal as refusal:
+            except RpcError as refusal:
                 reply = {"id": rpc_id, "error": refusal.wire()}
             except Exception:
                 logger.exception("a request of a server failed inside Parley")
@@ -723,23 +703,3 @@ def _unreadable(problem: str, seq: int) -> Trouble:
 def _ended(token: tuple[str, str]) -> tuple[str, str]:
     """Where the end of a task is remembered by its progress token; its request was answered before."""
     return f"task of {token[0]}", token[1]
-
-
-def _plain_result(reply: Reply) -> dict[str, Any]:
-    """A reply as the SDK wants it: the result, or an MCPError."""
-    if reply.is_error:
-        _raise_error(reply.value["error"])
-    result = reply.value.get("result")
-    if not isinstance(result, dict):
-        raise MCPError(code=INTERNAL_ERROR, message="The result is not an object.")
-    return result
-
-
-def _raise_error(error: Any) -> NoReturn:
-    found = error if isinstance(error, dict) else {}
-    code = found.get("code")
-    raise MCPError(
-        code=code if isinstance(code, int) else INTERNAL_ERROR,
-        message=str(found.get("message")),
-        data=found.get("data"),
-    )

@@ -22,6 +22,7 @@ from app.core.rules import checks, stateless
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE
 from app.core.wire import Finding, RpcId
+from app.protocol.judge import judge
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class Calls(Mapping[str, Call]):
     def add(self, call: Call) -> None:
         """Keep a call."""
         self._calls[call.id] = call
+
+    def note(self, call: Call, finding: Finding) -> None:
+        """Keep a remark about how a call was made, which is beside no message."""
+        self._session.messages.note(call.id, finding)
 
     @property
     def newest(self) -> Iterator[Call]:
@@ -122,9 +127,11 @@ class Calls(Mapping[str, Call]):
             notification=notification,
             as_task=as_task,
             ttl=_ttl_of(params) if as_task else None,
-            findings=findings,
+            log=self._session.messages,
         )
         self.add(call)
+        for finding in findings:
+            self.note(call, finding)
         self._forget_old_calls()
         self._session.changed("call.added", call.id)
         seconds = (timeout_ms or self._session.options.request_timeout_ms) / 1000
@@ -208,7 +215,6 @@ class Calls(Mapping[str, Call]):
                     words = f"{fault.message} {fault.trouble.advice}".strip()
                     if fault.seq is not None and call.legs:
                         call.legs[-1].reply_seq = fault.seq
-                        call.findings += self._session.messages.findings(fault.seq)
                     self.fail(call, CallError(None, words, kind="http" if connection.over_http else "invalid"))
                 except LinkError as fault:
                     self.fail(call, CallError(None, f"The connection was lost: {fault.message}", kind="connection"))
@@ -225,7 +231,7 @@ class Calls(Mapping[str, Call]):
 
     async def _take_reply(self, call: Call, connection: Connection, patience: Patience, wanted: Outgoing) -> None:
         """One request and its reply; when the reply is a task, what ends the task is the reply."""
-        if connection.modern:
+        if connection.wire.rounds:
             outcome = await self._session.rounds.play(call, connection, patience, wanted)
             if outcome is None:
                 return
@@ -252,7 +258,6 @@ class Calls(Mapping[str, Call]):
         call.legs[-1].reply_seq = reply.seq
         self._reply_bytes += len(reply.raw) - len(call.reply or b"")
         call.reply, call.unread = reply.raw, reply.unread
-        call.findings += self._session.messages.findings(reply.seq)
 
     async def _take_result(self, call: Call, reply: Reply, connection: Connection) -> None:
         """Settle a call by the reply that is its result."""
@@ -262,7 +267,8 @@ class Calls(Mapping[str, Call]):
             data = fields.get("data") if reply.unread is None else None
             failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
             call.links, remarks = required_links(failed)
-            call.findings += [self._session.messages.remark(reply.seq, finding) for finding in remarks]
+            for finding in remarks:
+                self._session.messages.remark(reply.seq, finding)
             self.fail(call, failed)
             return
         result = reply.value.get("result")
@@ -271,13 +277,13 @@ class Calls(Mapping[str, Call]):
         self._judging.add(call.id)
         try:
             if reply.unread is None:
-                findings += await connection.judge(call.method, connection.version, result, len(reply.raw))
+                findings += await judge(call.method, connection.version, result, len(reply.raw))
                 findings += await self._check_output(call, result, len(reply.raw))
         finally:
             self._judging.discard(call.id)
         findings += self._check_task(call, result)
         for finding in findings:
-            call.findings.append(self._session.messages.remark(reply.seq, finding))
+            self._session.messages.remark(reply.seq, finding)
         self.settle(call, "done")
 
     def _check_task(self, call: Call, result: Any) -> list[Finding]:
@@ -348,12 +354,12 @@ class Calls(Mapping[str, Call]):
 
     def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
         call.legs.append(Leg(rpc_id, seq))
-        if self._session.modern and call.method in stateless.GONE_METHODS:
-            call.findings.append(self._session.messages.remark(seq, stateless.gone_method(call.method)))
+        if not self._session.wire.server_asks and call.method in stateless.GONE_METHODS:
+            self._session.messages.remark(seq, stateless.gone_method(call.method))
             return
         capability = checks.METHOD_CAPABILITY.get(call.method)
         if capability is not None and not self._session.info.offers(capability):
-            call.findings.append(self._session.messages.remark(seq, checks.not_offered(call.method, capability)))
+            self._session.messages.remark(seq, checks.not_offered(call.method, capability))
 
     def _progress(self, call: Call, values: dict[str, Any], patience: Patience) -> None:
         message = values.get("message")

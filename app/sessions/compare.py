@@ -15,6 +15,7 @@ import anyio
 from app.core.calls import Call
 from app.core.errors import Gone, Refused
 from app.core.json import diff
+from app.core.revisions import HANDSHAKE
 from app.core.wire import Message
 from app.sessions.identity import Identity
 
@@ -80,7 +81,7 @@ class Comparisons:
         before = self.of.pop(call.id, None)
         if before is not None and before.open is not None:
             self._registry.start_soon(self._registry.close, before.open)
-        era: Literal["legacy", "modern"] = "legacy" if session.modern else "modern"
+        era: Literal["legacy", "modern"] = "modern" if session.wire is HANDSHAKE else "legacy"
         other = self._registry.open(by)
         other.roots = list(session.roots)
         other.comparisons.linked_to = (session.id, call.id)

@@ -47,7 +47,7 @@ class Pings:
     async def ping(self, *, by: Identity) -> Ping:
         """Send one and wait for its answer. Gone when there is no connection."""
         session = self._session
-        if session.modern:
+        if not session.wire.ping:
             raise Gone(f"There is no ping in {stateless.VERSION}. Call a tool, or read a list again.")
         call = session.start_call("ping", None, quiet=True, by=by)
         self.sent += 1
@@ -69,7 +69,7 @@ class Pings:
             if self._session.info.state != "ready":
                 self.every_ms = None
                 raise Gone("This session is not connected. Connect first, then ping.")
-            if self._session.modern:
+            if not self._session.wire.ping:
                 self.every_ms = None
                 raise Gone(f"There is no ping in {stateless.VERSION}.")
             self._loop = anyio.CancelScope()

@@ -16,11 +16,12 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from app.core.connection import Era
 from app.core.errors import Refused
 from app.core.lane import give_back_soon
 from app.core.options import Options
+from app.core.revisions import Era
 from app.core.targets import AnyTarget, StdioTarget, target_digest
+from app.protocol.links import Opener, open_link
 from app.sessions.identity import Identity
 from app.sessions.session import Session
 from app.settings import Limits, Settings
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
+_CALM_SECONDS = 5.0
 
 
 class SessionRegistry:
@@ -44,8 +46,10 @@ class SessionRegistry:
         wall: Callable[[], float] = time.time,
         mono: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        open_link: Opener = open_link,
     ) -> None:
         self.settings, self.wall, self.mono, self.sleep = settings, wall, mono, sleep
+        self.open_link = open_link
         self.group: anyio.abc.TaskGroup
         self.closing = False
         self._sessions: dict[str, Session] = {}
@@ -54,7 +58,7 @@ class SessionRegistry:
         self._consents: dict[str, set[str]] = {}
         self._frozen: set[str] = set()
         """Sessions that were open when everything was set aside for good: the collector does not see them."""
-        self.store = Store(settings.data_dir, wall, eras=settings.limits.known_eras)
+        self.store = Store(settings.data_dir, wall, eras=settings.limits.known_eras, calm=self._calm)
         self._stack = contextlib.AsyncExitStack()
         self.egress: Egress
         self.own_ports: set[int] = {settings.port} - {0}
@@ -82,23 +86,26 @@ class SessionRegistry:
         self.group.cancel_scope.cancel()
         return await self._stack.__aexit__(exc_type, exc, tb)
 
-    # ---- the SDK
+    # ---- what is slow to load
 
     @property
     def ready(self) -> bool:
-        """Whether the MCP SDK is loaded, so that connections can be made."""
+        """Whether all that a connection needs is loaded."""
         return self._loaded.is_set()
 
     async def until_ready(self) -> None:
-        """Wait for the SDK."""
+        """Wait for what a connection needs."""
         await self._loaded.wait()
 
     async def _load(self) -> None:
-        """Import the protocol layer in a thread: it takes longer than everything else together."""
+        """Import the HTTP client and the tables of types in a thread: they take longer than all else together."""
 
         def load() -> Egress:
             import app.protocol.connection  # noqa: F401
             from app.egress import Egress, Policy
+            from app.protocol import judge
+
+            judge.load()
 
             # What is loaded now stays for ever: the collector need not walk it again, 100 ms at a time in a flood.
             gc.collect()
@@ -198,7 +205,13 @@ class SessionRegistry:
 
     def remember(self, identity: Identity, target: AnyTarget, options: Options | None = None) -> None:
         """Keep a target among the recent ones; the disk follows when it can."""
-        self.start_soon(self.store.write, self.store.used(identity.id, target, options or Options()))
+        self.start_soon(self.store.follow, self.store.used(identity.id, target, options or Options()))
+
+    async def _calm(self) -> None:
+        """Wait until nobody connects: what is imported then, in a thread, takes the interpreter from no handshake."""
+        await self.until_ready()
+        for session in list(self._sessions.values()):
+            await session.wait_connection(_CALM_SECONDS)
 
     def recent(self, identity: Identity) -> list[AnyTarget]:
         """The targets this identity used, newest first."""

@@ -54,11 +54,11 @@ class Resources:
     @property
     def offered(self) -> bool:
         """Whether the server takes subscriptions (R5-27)."""
-        return self._session.info.declares("resources", "subscribe") and not self._session.modern
+        return self._session.wire.subscribes and self._session.info.declares("resources", "subscribe")
 
     def subscribe(self, uri: str, wanted: bool, *, by: Identity) -> Call:
         """Ask the server to tell of changes of a resource, or to stop that. Gone when it takes no subscriptions."""
-        if self._session.modern:
+        if not self._session.wire.subscribes:
             raise Gone(f"In {stateless.VERSION} resources are watched by a subscription: open one under Subscriptions.")
         if not self.offered:
             raise Gone("The server did not declare `resources.subscribe`. Compose the request by hand to force it.")

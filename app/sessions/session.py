@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +24,7 @@ from app.core.json.text import Parsed
 from app.core.lists import Listing
 from app.core.log import MessageLog, StderrLog
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
+from app.core.revisions import Wire
 from app.core.rules import stateless
 from app.core.targets import AnyTarget
 from app.core.wire import Direction, Exchange, Finding, Message
@@ -42,7 +43,8 @@ from app.settings import Limits
 
 if TYPE_CHECKING:
     from app.core.tasks.received import ReceiverTask, ReceiverTasks
-    from app.protocol.connection import Agreed, Connection
+    from app.protocol.connection import Connection
+    from app.protocol.handshake import Agreed
     from app.protocol.rpc import Incoming
     from app.sessions.registry import SessionRegistry
 
@@ -70,6 +72,7 @@ class Session:
         self.created_at = self._wall()
         self.events = EventLog(limits.events)
         self.messages = MessageLog(limits, self.events, self._wall, self._mono)
+        self.messages.referred = self._referred
         self.stderr = StderrLog(limits, self.events, self._wall)
         self.target: AnyTarget | None = None
         self.options = Options()
@@ -93,7 +96,7 @@ class Session:
         """Which resources are watched, and which have changed."""
         self.pings = Pings(self)
         self.server_log = ServerLog()
-        self.asks = Asks(self, Inbox(limits.open_asks, limits.settled_asks, self.events, self._wall))
+        self.asks = Asks(self, Inbox(limits, self.events, self._wall))
         """What the server asks of the people here."""
         self.closed = False
         self._connection: Connection | None = None
@@ -139,9 +142,9 @@ class Session:
         return self._connection
 
     @property
-    def modern(self) -> bool:
-        """Whether the connection is of the era without a handshake, 2026-07-28."""
-        return self.info.era == "modern"
+    def wire(self) -> Wire:
+        """What the revision of the connection has."""
+        return self.info.wire
 
     @property
     def running(self) -> list[Call]:
@@ -242,6 +245,7 @@ class Session:
                     self,
                     self._limits,
                     self._registry.egress,
+                    open_link=self._registry.open_link,
                     known_era=known,
                     renewed=info.renewed is not None,
                 )
@@ -321,8 +325,25 @@ class Session:
         self.changed("connection.changed", "connection")
 
     def finding(self, seq: int, finding: Finding) -> None:
-        """Keep one remark beside a frame, and beside the call whose reply it is."""
+        """Keep one remark beside a frame."""
         self.messages.remark(seq, finding)
+
+    def _referred(self) -> Iterator[int | str]:
+        """Every message, and everything with a name of its own, whose findings somebody may look at here."""
+        for call in self.calls.values():
+            yield call.id
+            yield from call.seqs
+        for task in self.client_tasks.tasks.values():
+            yield task.id
+            yield from task.beside
+        for ask in self.inbox.asks.values():
+            if ask.message_seq is not None:
+                yield ask.message_seq
+        for one in self.subscriptions.of.values():
+            yield from one.beside
+        for listing in self.lists.known_of:
+            yield from listing.seqs if listing.restless is None else (*listing.seqs, listing.restless)
+        yield from self.client_tasks.listing.seqs
 
     def others_wait(self) -> bool:
         """Whether another session waits for an answer right now."""
@@ -369,11 +390,11 @@ class Session:
         info, now = self.info, self._wall()
         if info.state != "connecting":
             return
-        info.state, info.era, info.protocol_version = "ready", agreed.era, agreed.version
+        info.state, info.era, info.protocol_version = "ready", agreed.envelope.wire.era, agreed.version
         info.era_from = agreed.era_from
         self.stderr.probe_over()
         if self.target is not None and agreed.era_from in ("memory", "probe"):
-            self._registry.learned_era(self.owner, self.target, agreed.era)
+            self._registry.learned_era(self.owner, self.target, agreed.envelope.wire.era)
         info.server_info, info.server_capabilities = agreed.server_info, agreed.server_capabilities
         info.client_capabilities, info.instructions = agreed.client_capabilities, agreed.instructions
         info.ready_at, info.deadline_at, info.waits = now, None, None
@@ -382,7 +403,7 @@ class Session:
         self.lists.connected()
         self.client_tasks.connected()
         self.subscriptions.connected()
-        if self.options.log_level is not None and info.offers("logging") and info.era == "legacy":
+        if self.options.log_level is not None and info.offers("logging") and info.wire.sets_log_level:
             self.start_call("logging/setLevel", {"level": self.options.log_level}, quiet=True, by=PARLEY)
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> None:
@@ -390,7 +411,7 @@ class Session:
         if self.subscriptions.notified(method, params, message):
             return
         if method == "notifications/message":
-            if self.info.era == "modern" and not self.calls.wants_logs:
+            if not self.wire.sets_log_level and not self.calls.wants_logs:
                 self.finding(message.seq, stateless.unasked_log())
             self.calls.logged(params, message.size)
             self.server_log.write(params, message.seq, message.at)
@@ -404,12 +425,8 @@ class Session:
             self.lists.notified(method, message.seq)
 
     async def asked(self, request: Incoming) -> None:
-        """The server asks a person; returns when they have answered."""
+        """The server asks something; returns when it is answered."""
         await self.asks.asked(request)
-
-    async def roots_asked(self, request: Incoming) -> dict[str, Any] | None:
-        """The server asks for our roots."""
-        return await self.asks.roots_asked(request)
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
         """The server asks a person by a task, and polls."""
@@ -431,7 +448,12 @@ class Session:
             raise Refused(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
         self.roots = list(roots)
         self.changed("roots.changed", "roots")
-        if self._connection is not None and self.info.state == "ready" and self.options.roots and not self.modern:
+        if (
+            self._connection is not None
+            and self.info.state == "ready"
+            and self.options.roots
+            and self.wire.roots_change
+        ):
             await self._connection.notify("notifications/roots/list_changed", None)
 
     async def change_options(self, changes: dict[str, Any]) -> None:
@@ -454,7 +476,12 @@ class Session:
             self._connection.options = self.options
         self.changed("options.changed", "options")
         level = changes.get("log_level")
-        if level is not None and self.info.state == "ready" and self.info.offers("logging") and not self.modern:
+        if (
+            level is not None
+            and self.info.state == "ready"
+            and self.info.offers("logging")
+            and self.wire.sets_log_level
+        ):
             self.start_call("logging/setLevel", {"level": level}, quiet=True, by=PARLEY)
 
     # ---- waiting

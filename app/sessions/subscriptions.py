@@ -17,7 +17,7 @@ import anyio
 
 from app.core.errors import Gone, Refused
 from app.core.rules import stateless
-from app.core.wire import Finding, Message, RpcId
+from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
 
 if TYPE_CHECKING:
     from app.protocol.connection import Connection
@@ -64,9 +64,17 @@ class Subscription:
     """How it ended."""
     events: deque[Heard] = field(default_factory=lambda: deque(maxlen=_EVENTS))
     heard: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about it."""
+    beside: set[int] = field(default_factory=set)
+    """The messages that were remarked on for its sake."""
     over: bool = False
     """The server said that it is over, before the stream ended."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about it."""
+        return self.log.findings_of(self.beside, about=self.id)
 
     @property
     def live(self) -> bool:
@@ -99,12 +107,12 @@ class Subscriptions:
         connection = session.connection
         if connection is None or session.info.state != "ready":
             raise Gone("This session is not connected. Connect first, then subscribe.")
-        if not session.modern:
+        if not session.wire.listens:
             raise Refused(f"Subscriptions begin with {stateless.VERSION}; this connection is older.")
         if len(self.live) >= _MOST_OPEN:
             raise Refused(f"{_MOST_OPEN} subscriptions are open already. Stop one first.")
         one = Subscription(f"l{next(self._ids)}", stateless.clean_filter(asked), session.wall(), session.info.number)
-        one.by_task = by_task
+        one.by_task, one.log = by_task, session.messages
         if not one.asked:
             raise Refused("Choose at least one thing to hear of.", {"/notifications": ["Choose something."]})
         self.of[one.id] = one
@@ -178,7 +186,7 @@ class Subscriptions:
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> bool:
         """A notification: whether it belongs to a subscription, which takes note of it. The rest goes on as ever."""
-        if not self._session.modern:
+        if not self._session.wire.listens:
             return False
         if method == "notifications/cancelled":
             return self._cancelled(params, message)
@@ -239,7 +247,7 @@ class Subscriptions:
 
     def connected(self) -> None:
         """A new connection is ready: what the one before lost is asked for again (R6-44)."""
-        if not self._session.modern:
+        if not self._session.wire.listens:
             return
         before = self._session.info.number - 1
         lost: list[Subscription] = []
@@ -258,9 +266,13 @@ class Subscriptions:
 
     def _remark(self, one: Subscription, seq: int, finding: Finding) -> None:
         """Beside the message always, and with the subscription once: a server may do the same wrong a million times."""
-        kept = self._session.messages.remark(seq, finding)
-        if len(one.findings) < _FINDINGS and all((each.id, each.text) != (kept.id, kept.text) for each in one.findings):
-            one.findings.append(kept)
+        before = one.findings
+        said = any((each.id, each.text) == (finding.id, finding.text) for each in before)
+        if said or len(before) >= _FINDINGS:
+            self._session.messages.remark(seq, finding)
+        else:
+            self._session.messages.remark(seq, finding, about=one.id)
+            one.beside.add(seq)
 
     def _changed(self, one: Subscription) -> None:
         self._session.changed("subscription.changed", one.id)

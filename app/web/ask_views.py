@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from app.core import forms, links
-from app.core.asks import Ask
+from app.core.asks import Ask, Draft
 from app.core.calls import Call, RequiredLink
 from app.core.forms import Entries, Field
 from app.core.json.pointer import split
@@ -279,14 +279,14 @@ def _settled_words(ask: Ask) -> str:
             }.get(answer.action, answer.action)
             return f"{who.get(answer.by.kind, answer.by.name)} {said}.{forced}"
         case "withdrawn" if ask.taken_back:
-            return f"{ask.reason} Nothing was sent."
+            return f"{ask.reason} {ask.fate}"
         case "withdrawn":
             reason = f": “{ask.reason}”" if ask.reason else ""
-            return f"The server took this back after {show.duration(_age_ms(ask))}{reason}. Nothing was sent."
+            return f"The server took this back after {show.duration(_age_ms(ask))}{reason}. {ask.fate}"
         case "expired":
-            return "The time was up. The server was told. Nothing was sent."
+            return f"The time was up. The server was told. {ask.fate}"
         case "lost":
-            return "The connection ended before this was answered. Nothing was sent."
+            return f"The connection ended before this was answered. {ask.fate}"
         case _:
             return ""
 
@@ -387,6 +387,19 @@ def ask_json(ask: Ask) -> dict[str, Any]:
         "outcome": outcome,
         "answered_by": None if answer is None else {"kind": answer.by.kind, "name": answer.by.name},
         "findings": [show.finding_json(one) for one in ask.findings],
+        **({} if ask.draft is None else {"draft": _draft_json(ask.draft)}),
+    }
+
+
+def _draft_json(draft: Draft) -> dict[str, Any]:
+    return {
+        "by": {"kind": draft.by.kind, "name": draft.by.name},
+        "state": draft.state,
+        "text": draft.text,
+        "content": draft.content,
+        "problem": draft.problem,
+        "started_at": wire_time(draft.started_at),
+        "updated_at": wire_time(draft.updated_at),
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.core.calls import Call
+from app.core.revisions import HANDSHAKE
 from app.sessions.compare import messages_of
 from app.web import ask_views
 from app.web import render as show
@@ -100,7 +101,7 @@ async def _side(session: Session, call: Call) -> SideView:
     return SideView(
         base=f"/s/{session.id}",
         version=session.info.protocol_version or "",
-        era_word="no handshake" if session.modern else "handshake",
+        era_word="handshake" if session.wire is HANDSHAKE else "no handshake",
         state=call.state,
         tool_error=isinstance(result, dict) and result.get("isError") is True,
         call_id=call.id,
@@ -137,4 +138,4 @@ def can_compare(session: Session, call: Call) -> str:
     possible = info.state == "ready" and info.transport != "sse" and info.era is not None
     if not possible or not call.settled or call.notification or call.quiet:
         return ""
-    return ERAS["legacy" if session.modern else "modern"]
+    return ERAS["modern" if session.wire is HANDSHAKE else "legacy"]

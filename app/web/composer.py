@@ -107,14 +107,14 @@ class Composer(Context):
 
 def _methods(session: Session) -> list[tuple[str, str]]:
     """Every method of the specification, and what speaks against it on this connection."""
-    known = METHODS | NOTIFICATIONS | (MODERN if session.info.era == "modern" else {})
+    known = METHODS | NOTIFICATIONS | (MODERN if session.wire.listens else {})
     return [(name, "not offered" if forced(session, name) else "") for name in known]
 
 
 def forced(session: Session, method: str) -> str:
     """Why a method goes beyond what the server declared; "" when it does not, or nobody can know."""
     capability = checks.METHOD_CAPABILITY.get(method)
-    if session.info.state == "ready" and session.info.era == "modern" and method in stateless.GONE_METHODS:
+    if session.info.state == "ready" and not session.wire.server_asks and method in stateless.GONE_METHODS:
         return f"{stateless.VERSION} has no such method any more."
     if session.info.state != "ready" or capability is None:
         return ""

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from app import secrecy
-from app.core.options import HANDSHAKE_VERSIONS, Options
+from app.core.options import Options
+from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget, target_digest, typed_line
 from app.core.times import wire_time
 from app.sessions import Identity, Session, SessionRegistry

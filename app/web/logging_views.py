@@ -60,7 +60,7 @@ async def logging(request: Request) -> Response:
             levels=LEVELS,
             asked=session.options.log_level or "",
             can_ask=session.info.state == "ready" and session.info.offers("logging"),
-            modern=session.info.era == "modern",
+            modern=not session.wire.sets_log_level,
             ping=ping_view(session),
             json={
                 "messages": [

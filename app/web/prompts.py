@@ -218,7 +218,7 @@ async def get(request: Request) -> Response:
     call = session.start_call("prompts/get", params, by=request.state.identity)
     if missing:
         words = "Sent on purpose without a required argument."
-        call.findings.append(Finding("R5-30", "note", words, f"Missing: {', '.join(missing)[:300]}."))
+        session.calls.note(call, Finding("R5-30", "note", words, f"Missing: {', '.join(missing)[:300]}."))
     url = f"/s/{session.id}/calls/{call.id}"
     if wants_json(request):
         return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})

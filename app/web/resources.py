@@ -243,7 +243,7 @@ def watch_view(session: Session, uri: str) -> WatchView:
         uri=uri,
         connected=session.info.state == "ready",
         offered=session.resources.offered,
-        modern=session.info.era == "modern",
+        modern=session.wire.listens,
         forced=not session.info.offers("resources"),
         subscribed=one is not None and one.subscribed,
         since=show_as.time_of_day(one.since) if one is not None and one.since is not None else "",

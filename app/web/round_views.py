@@ -110,7 +110,7 @@ def rounds_view(session: Session, call: Call) -> RoundsView | None:
                 same=turn.echo == "same",
                 reply_seq=turn.reply_seq,
                 retry_seq=turn.retry_seq,
-                can_resend=turn.retry_seq is not None and session.info.state == "ready" and session.modern,
+                can_resend=turn.retry_seq is not None and session.info.state == "ready" and session.wire.rounds,
             )
         )
     plan = call.state_plan

@@ -104,7 +104,7 @@ def ping_view(session: Session) -> PingView:
     return PingView(
         base=f"/s/{session.id}",
         connected=session.info.state == "ready",
-        offered=session.info.era != "modern",
+        offered=session.wire.ping,
         took=show_as.duration(last.ms) if last is not None and last.ms is not None else "",
         at=show_as.time_of_day(last.at) if last is not None else "",
         error=last.error if last is not None else "",

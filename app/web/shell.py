@@ -593,7 +593,11 @@ def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:
         NavItem("calls", "Calls", "run", f"{base}/calls", numbers["n-calls"], "", ("call", "compose")),
         NavItem("tasks", "Tasks", "task", f"{base}/tasks", numbers["n-tasks"], "", ("task",)),
         NavItem("roots", "Roots", "root", f"{base}/roots", numbers["n-roots"]),
-        *([NavItem("subscriptions", "Subscriptions", "i-not", f"{base}/subscriptions", "")] if session.modern else []),
+        *(
+            [NavItem("subscriptions", "Subscriptions", "i-not", f"{base}/subscriptions", "")]
+            if session.wire.listens
+            else []
+        ),
         NavItem("log", "Log", "loglist", f"{base}/log", numbers["n-log"]),
         NavItem("logging", "Logging", "i-not", f"{base}/logging", numbers["n-logging"], why("logging")),
         NavItem("stderr", "Stderr", "err", f"{base}/stderr", numbers["n-stderr"]),

@@ -173,7 +173,7 @@ class Content:
         raise NotImplementedError
 
 
-_URGENT: Final = frozenset({"call.settled", "ask.added", "ask.settled", "ask.withdrawn"})
+_URGENT: Final = frozenset({"call.settled", "ask.added", "ask.reopened", "ask.settled", "ask.withdrawn"})
 """What somebody is waiting for: it does not wait for the end of a window."""
 _TURNS: Final = 6
 """Turns of the loop that a first patch waits for what follows from the same message: its ask, its settled call."""

@@ -93,7 +93,7 @@ def subscriptions_view(session: Session) -> SubscriptionsView:
         base=f"/s/{session.id}",
         cards=[card(one) for one in reversed(session.subscriptions.of.values())],
         connected=session.info.state == "ready",
-        modern=session.modern,
+        modern=session.wire.listens,
         tasks=len(task_ids(session)),
     )
 

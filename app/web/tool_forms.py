@@ -397,7 +397,7 @@ async def call(request: Request) -> Response:
         by=request.state.identity,
     )
     if faulty:
-        started.findings.append(_sent_anyway(drawn))
+        found.session.calls.note(started, _sent_anyway(drawn))
     url = f"/s/{found.session.id}/calls/{started.id}"
     if wants_json(request):
         return in_json({"id": started.id, "url": url, "state": started.state}, 202, {"location": url})

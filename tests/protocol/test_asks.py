@@ -759,7 +759,7 @@ async def answered_roots(session: Session, peer: RawPeer) -> Any:
     return (await answered(session, peer, "roots"))["result"]["roots"]
 
 
-@pytest.mark.requirement("R1-17", "R1-62", "R1-71", "R1-73", "R1-74", "FR-12", "FR-13", "S004 protocol flow")
+@pytest.mark.requirement("R1-17", "R1-62", "R1-71", "FR-12", "FR-13", "S004 protocol flow")
 async def test_related_task_stands_where_it_must_and_nowhere_else(session: Session, raw: Raw):
     peer = raw()
     await connected(session, peer.target)

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from app import __version__
-from app.core.options import HANDSHAKE_VERSIONS, Options
+from app.core.options import Options
+from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.targets import StdioTarget
-from app.protocol.connection import client_capabilities
+from app.protocol.handshake import client_capabilities
 from app.sessions import Session
 from tests import peers
 from tests.drive import (

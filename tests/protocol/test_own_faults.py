@@ -29,7 +29,7 @@ ROOMS = Path(app.sessions.__file__).parent
 def entry_points() -> list[tuple[str, str]]:
     """Class and method of everything that a session starts as a task of its own."""
     found = set()
-    for path in ROOMS.glob("*.py"):
+    for path in ROOMS.rglob("*.py"):
         for room in ast.walk(ast.parse(path.read_text())):
             if not isinstance(room, ast.ClassDef):
                 continue
@@ -96,7 +96,7 @@ def test_the_entry_points_are_found() -> None:
 def test_h12_nothing_of_a_session_is_started_beside_the_guard() -> None:
     """Only the guards themselves, and what must be there before anything works, go into the group of all sessions."""
     unguarded = []
-    for path in ROOMS.glob("*.py"):
+    for path in ROOMS.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("group.start_soon"):
                 what = ast.unparse(node.args[0])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.core.errors import Gone
-from app.protocol import connection, rpc
+from app.protocol import judge, rpc
 from app.protocol.links import http as http_link
 from app.sessions import Session
 from app.settings import Limits
@@ -340,6 +340,23 @@ async def test_a_wait_for_the_result_that_was_lost_begins_again_while_input_is_n
         assert len(peer.received("tasks/result")) == 2
 
 
+@pytest.mark.requirement("R2-20", "R2-21")
+@pytest.mark.parametrize(("cut", "asked", "state"), [(1, 2, "done"), (2, 3, "done"), (9, 3, "failed")])
+async def test_a_result_that_was_lost_after_the_end_of_its_task_is_asked_for_again(
+    session: Session, cut: int, asked: int, state: str
+):
+    """The server still has it; a bounded number of times, each after a poll that shows so."""
+    with task_peer("http", cut=cut, script=[["finish", FINISHED]]) as peer:
+        await connected(session, peer.target)
+        running = begin(session)
+        await settled(session, running)
+        assert running.state == state
+        assert len(peer.received("tasks/result")) == asked
+        methods = [each["method"] for each in peer.received() if each.get("method", "").startswith("tasks/")]
+        first = methods.index("tasks/result")
+        assert methods[first:] == ["tasks/result", *["tasks/get", "tasks/result"] * (asked - 1)][: len(methods) - first]
+
+
 @pytest.mark.requirement("R2-08", "R2-42")
 async def test_a_task_with_the_id_of_one_that_ended_long_ago_is_another_task(session: Session):
     """A server that counts begins anew when it is started again; `createdAt` tells its tasks apart."""
@@ -533,7 +550,7 @@ async def test_a_large_result_that_is_still_being_judged_survives_the_end_of_its
 
     peer = raw()
     await connected(session, peer.target)
-    monkeypatch.setattr(connection, "_complaints", slow)
+    monkeypatch.setattr(judge, "_complaints", slow)
     running = session.start_call("tools/call", {"name": "huge", "arguments": {"bytes": 400_000}}, by=ME)
     session.start_call("x/exit", {}, by=ME)
     await until(session, lambda: session.info.state != "ready")

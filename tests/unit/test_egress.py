@@ -298,6 +298,27 @@ async def test_no_cookie_is_kept_and_nothing_compressed_is_asked_for():
             assert "authorization" not in request.headers
 
 
+@pytest.mark.parametrize(("own", "expected"), [(None, [b"parley"]), ("mine/1", [b"mine/1"])])
+async def test_a_user_agent_is_sent_once_and_the_persons_own_wins(own: str | None, expected: list[bytes]):
+    heard = b""
+
+    async def answer(stream: anyio.abc.SocketStream) -> None:
+        nonlocal heard
+        async with stream:
+            heard += await stream.receive()
+            await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+    headers = [] if own is None else [("User-Agent", own)]
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, answer)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        async with egress() as client, client.request("GET", f"http://127.0.0.1:{port}/", headers) as response:
+            assert response.status == 200
+        group.cancel_scope.cancel()
+    lines = [line.partition(b":") for line in heard.split(b"\r\n")]
+    assert [value.strip() for name, _, value in lines if name.lower() == b"user-agent"] == expected
+
+
 @pytest.mark.requirement("F16")
 async def test_a_refused_connection_says_where():
     with socket.create_server(("127.0.0.1", 0)) as probe:

@@ -75,3 +75,25 @@ async def test_a_waiter_that_wakes_sees_every_event_once(times: int):
                     log.append("stderr.written", "stderr", 0)
                 await anyio.lowlevel.checkpoint()
     assert seen == list(range(1, times * 10 + 1))
+
+
+async def test_a_subject_is_forgotten_when_nobody_waits_for_it_any_more():
+    log = EventLog(100)
+    woken: list[str] = []
+
+    async def wait(subject: str) -> None:
+        await log.next_of(subject)
+        woken.append(subject)
+
+    with anyio.fail_after(HANG):
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait, "c1")
+            async with anyio.create_task_group() as gives_up:
+                gives_up.start_soon(wait, "c1")
+                gives_up.start_soon(wait, "c2")
+                await anyio.lowlevel.checkpoint()
+                assert log.awaited == {"c1", "c2"}
+                gives_up.cancel_scope.cancel()
+            assert log.awaited == {"c1"} and woken == [], "one gave up, and the other still waits"
+            log.append("call.changed", "c1", 0)
+    assert woken == ["c1"] and log.awaited == frozenset()

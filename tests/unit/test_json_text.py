@@ -16,6 +16,7 @@ from app.core.json.text import (
     Fault,
     Parsed,
     dump,
+    heavy,
     members,
     parse,
     parse_async,
@@ -215,3 +216,18 @@ def test_equal_parts_are_held_once_and_nothing_else_changes():
     assert share_equal(deep) is deep
     while deep:
         deep = deep[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"a": ["b", 1, None]}, False),
+        ({"a": "x" * 300_000}, True),
+        ({"a": [{"b": "x" * 100_000}, {"b": ["x" * 100_000, "x" * 100_000]}]}, True),
+        ([0] * 100_000, True),
+        ({"x" * 300_000: 1}, True),
+        ("x" * 200_000, False),
+    ],
+)
+def test_a_value_is_heavy_when_its_text_is_long(value: Any, expected: bool):
+    assert heavy(value) is expected

@@ -14,7 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from app.core.asks import Answer, AnsweredBy, RpcRefusal, denial, failure
+from app.core.asks import Answer, AnsweredBy, denial, failure
+from app.core.errors import RpcError
 from app.core.tasks.received import PAGE, TERMINAL, ReceiverTask, ReceiverTasks, Status, manners, may_move
 
 PERSON = AnsweredBy("person", "you")
@@ -60,8 +61,8 @@ def accepted(content: dict[str, Any] | None = None) -> Answer:
     return Answer("accept", {"action": "accept", "content": content or {}}, None, PERSON)
 
 
-def refusal(of: Any, *arguments: Any) -> RpcRefusal:
-    with pytest.raises(RpcRefusal) as caught:
+def refusal(of: Any, *arguments: Any) -> RpcError:
+    with pytest.raises(RpcError) as caught:
         of(*arguments)
     return caught.value
 
@@ -227,7 +228,7 @@ async def test_a_failed_task_answers_the_very_error_of_the_plain_request() -> No
     task = bench.create()
     bench.tasks.settle(task, failure(-31_999, "on purpose", PERSON))
     for _ in range(2):
-        with pytest.raises(RpcRefusal) as caught:
+        with pytest.raises(RpcError) as caught:
             await bench.tasks.get_receiver_task_payload(task.task_id)
         assert caught.value.wire() == {"code": -31_999, "message": "on purpose"}
 
@@ -241,7 +242,7 @@ async def test_an_error_fetched_again_and_again_does_not_grow() -> None:
     bench.tasks.settle(task, failure(-32000, "no", PERSON))
     places = []
     for _ in range(50):
-        with pytest.raises(RpcRefusal) as caught:
+        with pytest.raises(RpcError) as caught:
             await bench.tasks.get_receiver_task_payload(task.task_id)
         places.append(len(caught.traceback))
     assert places == [places[0]] * 50
@@ -255,7 +256,7 @@ async def test_cancel_releases_waiters_and_beats_a_late_answer() -> None:
     codes: list[int] = []
 
     async def wait() -> None:
-        with pytest.raises(RpcRefusal) as caught:
+        with pytest.raises(RpcError) as caught:
             await bench.tasks.get_receiver_task_payload(task.task_id)
         codes.append(caught.value.code)
 
@@ -316,7 +317,7 @@ async def test_a_task_of_another_connection_is_as_unknown_as_any() -> None:
     task = mine.create()
     assert refusal(other.tasks.get_receiver_task, task.task_id).code == INVALID_PARAMS
     assert refusal(other.tasks.cancel_receiver_task, task.task_id).code == INVALID_PARAMS
-    with pytest.raises(RpcRefusal) as caught:
+    with pytest.raises(RpcError) as caught:
         await other.tasks.get_receiver_task_payload(task.task_id)
     assert caught.value.code == INVALID_PARAMS
     assert other.tasks.list_receiver_tasks() == ([], None)
@@ -362,7 +363,7 @@ async def test_expiry_forgets_the_task_and_releases_who_waits() -> None:
     codes: list[int] = []
 
     async def wait() -> None:
-        with pytest.raises(RpcRefusal) as caught:
+        with pytest.raises(RpcError) as caught:
             await bench.tasks.get_receiver_task_payload(task.task_id)
         codes.append(caught.value.code)
 
@@ -445,7 +446,7 @@ def test_over_the_limit_nothing_is_kept() -> None:
 def test_operations_are_limited_in_rate_and_recover_with_time() -> None:
     bench = Bench()
     task = bench.create()
-    with pytest.raises(RpcRefusal, match="slow down"):
+    with pytest.raises(RpcError, match="slow down"):
         for _ in range(2_000):
             bench.tasks.get_receiver_task(task.task_id)
     bench.now += 1
@@ -463,7 +464,7 @@ async def test_closing_releases_waiters_loses_asks_and_tells_the_server_nothing(
         async with anyio.create_task_group() as group:
 
             async def wait() -> None:
-                with pytest.raises(RpcRefusal):
+                with pytest.raises(RpcError):
                     await bench.tasks.get_receiver_task_payload(live.task_id)
 
             group.start_soon(wait)
@@ -555,7 +556,7 @@ class Life(RuleBasedStateMachine):
     def create(self, ttl: int | None) -> None:
         try:
             self.all.append(self.bench.create(ttl))
-        except RpcRefusal as refused:
+        except RpcError as refused:
             assert refused.code == INTERNAL_ERROR
             assert len(self.bench.tasks) == 5
 
@@ -578,7 +579,7 @@ class Life(RuleBasedStateMachine):
                 self.bench.tasks.cancel_receiver_task(task.task_id)
                 assert not was_terminal
                 assert not was_gone
-            except RpcRefusal as refused:
+            except RpcError as refused:
                 assert refused.code == INVALID_PARAMS
 
     @rule(seconds=st.sampled_from([0.0, 0.06, 2.0, 70.0]))

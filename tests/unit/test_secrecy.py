@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import secrecy
-from app.core.asks import secret_findings
 from app.core.calls import Call
+from app.core.elicitation import secret_findings
 from app.core.forms.words import asks_for_secret
 from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget, typed_line
@@ -239,3 +239,10 @@ async def test_h05_a_file_with_secrets_of_before_is_cleaned_when_it_is_opened(tm
     assert opened.name == "server --api-key=••• postgres://•••@h/db"
     assert (second.missing, second.name) == (("X-Session", "the address"), "http://h/?sig=•••")
     await store.close()
+
+
+def test_the_challenge_of_a_server_is_no_secret():
+    """`WWW-Authenticate` says what a server wants; it is the first thing to look at when it refuses."""
+    said = 'Bearer realm="mcp", resource_metadata="https://example.com/.well-known/oauth-protected-resource"'
+    assert not secrecy.is_secret_header("WWW-Authenticate", said)
+    assert secrecy.is_secret_header("Authorization", "Bearer abc")

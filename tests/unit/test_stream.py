@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.asks import Answer, AnsweredBy, Ask, roots_result
+from app.core.asks import Answer, AnsweredBy, Ask, Delivery, roots_result
 from app.core.calls import Call
 from app.core.events import EventKind
 from app.core.json import text as jsontext
@@ -228,8 +228,8 @@ def test_keys_of_tools_are_names_where_they_can_be():
 
 
 def asked(session: Session, aid: str = "a1", **changes: Any) -> Ask:
-    async def nowhere(answer: Answer) -> None:
-        """Nobody listens."""
+    async def nowhere(answer: Answer) -> Delivery:
+        return "sent"
 
     params = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 5}
     given: dict[str, Any] = {"kind": "sampling", "origin": "request", "method": "sampling/createMessage"}

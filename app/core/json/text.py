@@ -228,6 +228,22 @@ def dump(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
 
 
+def heavy(value: Any) -> bool:
+    """Whether writing a value takes so long that it is done in a thread; found out without walking all of it."""
+    left, waiting = THREAD_ABOVE, [value]
+    while waiting and left >= 0:
+        one = waiting.pop()
+        if isinstance(one, str):
+            left -= len(one)
+        elif isinstance(one, dict):
+            left -= sum(map(len, one))
+            waiting.extend(one.values())
+        elif isinstance(one, list | tuple):
+            waiting.extend(one)
+        left -= 4
+    return left < 0
+
+
 def whole(value: Any) -> int | None:
     """A JSON integer, however it is written: 10, 10.0 and 1e1 are one. None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -14,7 +14,7 @@ from typing import Any
 from app.core import hidden
 from app.core.json import pointer
 from app.core.json.text import Parsed, whole
-from app.core.options import HANDSHAKE_VERSIONS
+from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.rules import stateless
 from app.core.schema.check import Check
 from app.core.schema.cost import TooCostly
@@ -530,6 +530,15 @@ def is_base64(text: str) -> bool:
     raw = text.encode()
     core = raw.rstrip(b"=")
     return len(raw) - len(core) <= 2 and not core.translate(None, _BASE64)
+
+
+def null_members(params: dict[str, Any], rule: str, *names: str) -> list[Finding]:
+    """Members that sloppy serialisers write as null, where absent is meant (as with `task`, R1-82)."""
+    return [
+        Finding(rule, "should", f"`{name}` is null; it is given, or absent.", "Taken as absent.")
+        for name in names
+        if name in params and params[name] is None
+    ]
 
 
 def null_task() -> Finding:

@@ -20,7 +20,8 @@ from typing import Any, Literal
 
 import anyio
 
-from app.core.asks import INTERNAL_ERROR, INVALID_PARAMS, Answer, RpcRefusal, with_related_task
+from app.core.asks import Answer, with_related_task
+from app.core.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from app.core.times import LAST_MOMENT, wire_time
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -64,7 +65,7 @@ class ReceiverTask:
     status: Status = "working"
     message: str | None = None
     result: dict[str, Any] | None = None
-    error: RpcRefusal | None = None
+    error: RpcError | None = None
     gone: str | None = None
     """Why the record left the wire: `expired` or `lost`."""
     announced: bool = False
@@ -150,11 +151,11 @@ class ReceiverTasks:
     # ---- the operations, by the names of the founding notes
 
     def create_receiver_task(self, method: str, asked: Any, *, seq: int | None = None) -> ReceiverTask:
-        """A new task, `working`; RpcRefusal for a bad TTL or over a limit, and then nothing is kept (R1-12, R1-16)."""
+        """A new task, `working`; RpcError for a bad TTL or over a limit, and then nothing is kept (R1-12, R1-16)."""
         self._allow()
         requested = self._requested_ttl(asked)
         if len(self._tasks) >= self._limit:
-            raise RpcRefusal(INTERNAL_ERROR, f"This client holds {self._limit} tasks already, which is its limit")
+            raise RpcError(INTERNAL_ERROR, f"This client holds {self._limit} tasks already, which is its limit")
         most = self._max_ttl() if callable(self._max_ttl) else self._max_ttl
         default = self._ttl() if callable(self._ttl) else self._ttl
         ttl = default if requested is None else min(requested, most)
@@ -211,7 +212,7 @@ class ReceiverTasks:
         self._changed(task)
         await task.settled.wait()
         if task.gone is not None:
-            raise RpcRefusal(INVALID_PARAMS, f"The task {task.gone} before it was answered")
+            raise RpcError(INVALID_PARAMS, f"The task {task.gone} before it was answered")
         task.fetched = True
         if task.error is not None:
             raise task.error.with_traceback(None)  # one error for every fetch: it must not gather where it was raised
@@ -222,9 +223,9 @@ class ReceiverTasks:
         self._allow()
         task = self._find(task_id)
         if task.terminal:
-            raise RpcRefusal(INVALID_PARAMS, f"The task is {task.status} already and cannot be cancelled")
+            raise RpcError(INVALID_PARAMS, f"The task is {task.status} already and cannot be cancelled")
         task.visit(self._wall(), "tasks/cancel", seq=seq)
-        task.error = RpcRefusal(INTERNAL_ERROR, "The task was cancelled")
+        task.error = RpcError(INTERNAL_ERROR, "The task was cancelled")
         self._move(task, "cancelled", "Cancelled by the server")
         self._ended(task, "cancelled", "")
         return task
@@ -308,7 +309,7 @@ class ReceiverTasks:
         self.expire()
         task = self._tasks.get(task_id) if isinstance(task_id, str) else None
         if task is None:
-            raise RpcRefusal(INVALID_PARAMS, "There is no such task; it was never here, or it has expired")
+            raise RpcError(INVALID_PARAMS, "There is no such task; it was never here, or it has expired")
         return task
 
     def _requested_ttl(self, asked: Any) -> int | None:
@@ -316,12 +317,12 @@ class ReceiverTasks:
         if asked is None:
             return None
         if not isinstance(asked, dict):
-            raise RpcRefusal(INVALID_PARAMS, "`task` must be an object", rule="R1-82")
+            raise RpcError(INVALID_PARAMS, "`task` must be an object", rule="R1-82")
         ttl = asked.get("ttl")
         if ttl is None:
             return None
         if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not ttl >= 0 or ttl == float("inf"):
-            raise RpcRefusal(INVALID_PARAMS, "`task.ttl` must be a number of milliseconds, not below 0", rule="R1-82")
+            raise RpcError(INVALID_PARAMS, "`task.ttl` must be a number of milliseconds, not below 0", rule="R1-82")
         return int(ttl)
 
     def _allow(self) -> None:
@@ -330,7 +331,7 @@ class ReceiverTasks:
         self._allowance = min(_RATE * 10, self._allowance + max(0.0, now - self._counted) * _RATE)
         self._counted = now
         if self._allowance < 1:
-            raise RpcRefusal(INTERNAL_ERROR, "Too many task operations; slow down")
+            raise RpcError(INTERNAL_ERROR, "Too many task operations; slow down")
         self._allowance -= 1
 
 
@@ -348,7 +349,7 @@ def _cursor(cursor: Any) -> tuple[float, str] | None:
             raise ValueError(cursor)
         return float(created), task_id
     except (ValueError, TypeError, AttributeError):
-        raise RpcRefusal(INVALID_PARAMS, "This cursor is not one of ours") from None
+        raise RpcError(INVALID_PARAMS, "This cursor is not one of ours") from None
 
 
 @dataclass(slots=True, frozen=True)

@@ -16,7 +16,7 @@ import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE
 
@@ -27,11 +27,9 @@ import anyio.to_thread
 
 from app import process as system
 from app.core.errors import Trouble
-from app.core.targets import DemoTarget, HttpTarget, StdioTarget
+from app.core.targets import StdioTarget
 from app.core.wire import RpcId
-from app.egress import Egress
-from app.protocol.links.base import Inbound, Link, LinkError, LinkHost, Outbound, Oversized
-from app.protocol.links.http import open_http
+from app.protocol.links.base import Inbound, LinkError, Outbound, Oversized
 from app.settings import Limits
 
 INHERITED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
@@ -88,16 +86,6 @@ def demo_command() -> StdioTarget:
     """How the built-in demo server is started: this interpreter, the installed package, no shell."""
     home = Path(__file__).resolve().parents[3]
     return StdioTarget(command=sys.executable, args=("-m", "app.demo.server"), cwd=str(home))
-
-
-def open_link(
-    target: StdioTarget | DemoTarget | HttpTarget, limits: Limits, egress: Egress, host: LinkHost
-) -> AbstractAsyncContextManager[Link]:
-    """The link to a target, as an async context manager. Raises LinkError when it cannot be opened."""
-    if isinstance(target, HttpTarget):
-        return open_http(target, limits, egress, host)
-    command = demo_command() if isinstance(target, DemoTarget) else target
-    return _stdio(command, limits, host.stderr_line)
 
 
 # ------------------------------------------------------------------------------------------------------- stdio
@@ -325,7 +313,7 @@ def _tied(target: StdioTarget, environment: dict[str, str]) -> list[str]:
 
 
 @asynccontextmanager
-async def _stdio(
+async def open_stdio(
     target: StdioTarget, limits: Limits, on_stderr: Callable[[bytes], None]
 ) -> AsyncGenerator[StdioLink, None]:
     try:

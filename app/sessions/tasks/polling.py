@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from app.core.asks import INVALID_PARAMS
+from app.core.errors import INVALID_PARAMS
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Finding, RpcId
@@ -48,6 +48,14 @@ class Polling:
     def lost(self, task: ClientTask) -> None:
         """The wait for the result got no reply: it begins again once a poll shows that the task is still there."""
         self._lost.add(task.id)
+
+    async def still_there(self, task: ClientTask, connection: Connection) -> bool:
+        """Whether the reply with the result was lost, and a poll shows that the server still has the task."""
+        if task.id not in self._lost:
+            return False
+        self._lost.discard(task.id)
+        await self.rest(task, self._session.mono() + tasks.poll_seconds(task.poll))
+        return await self.poll(task, connection)
 
     def over(self, task: ClientTask) -> None:
         """Nobody follows this task any more."""
@@ -217,17 +225,19 @@ class Polling:
         self.nudge(task)
 
     def remark(self, task: ClientTask, finding: Finding, seq: int | None) -> None:
-        """Keep a remark with the task, once, beside its call, and beside the message."""
-        if (
-            any((one.id, one.text) == (finding.id, finding.text) for one in task.findings)
-            or len(task.findings) >= _FINDINGS
-        ):
+        """Keep a remark about a task and its call, once: beside a message, or with the task where none says it."""
+        before = task.findings
+        if any((one.id, one.text) == (finding.id, finding.text) for one in before) or len(before) >= _FINDINGS:
             return
-        kept = finding if seq is None else self._session.messages.remark(seq, finding)
-        task.findings.append(kept)
         call = self._session.calls.get(task.call_id or "")
+        if seq is None:
+            self._session.messages.note(task.id, finding)
+        else:
+            self._session.messages.remark(seq, finding, about=task.id)
+            task.beside.add(seq)
+            if call is not None:
+                call.beside.add(seq)
         if call is not None:
-            call.findings.append(kept)
             self._session.changed("call.changed", call.id)
 
 

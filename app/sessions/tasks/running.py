@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from app.core.asks import INVALID_PARAMS
 from app.core.calls import Call, CallError, Leg
-from app.core.errors import Gone, Refused
+from app.core.errors import INVALID_PARAMS, Gone, Refused
 from app.core.rules import stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
@@ -39,6 +38,8 @@ _EARLY = 200
 """Notifications kept for tasks that we do not know yet."""
 _EARLY_BYTES = 16 * 1024
 """A larger one is not kept: polling finds out what it said."""
+_FETCHES = 3
+"""How often the result of a task that has ended is asked for, when its reply is lost on the way."""
 LONG_MS = 24 * 3_600_000
 """`tasks/result` may block as long as the task takes (R2-21)."""
 EVENTS: dict[str, str] = {
@@ -76,7 +77,7 @@ class ClientTasks:
     @property
     def wire(self) -> TaskWire | None:
         """How tasks are spoken of on this connection; None when it has none."""
-        if self._session.modern:
+        if not self._session.wire.asks_for_tasks:
             connection = self._session.connection
             offered = connection.offered.get("extensions") if connection is not None else None
             return EXTENSION if isinstance(offered, dict) and stateless.TASKS in offered else None
@@ -92,7 +93,7 @@ class ClientTasks:
 
     def support(self, name: Any) -> Support:
         """Whether a tool may be called as a task, and whether it may be called plainly."""
-        if self._session.modern:
+        if not self._session.wire.asks_for_tasks:
             return Support("absent", no_task=f"In {stateless.VERSION} the server alone decides what becomes a task.")
         items = self._session.tools.items
         tool = next((one for one in items if isinstance(one, dict) and one.get("name") == name), None)
@@ -124,12 +125,12 @@ class ClientTasks:
         value = self._created(reply) if call.method == "tools/call" else None
         if value is None or wire is None:
             if call.as_task and not reply.is_error:
-                self._remark_call(call, tasks.ignored_task(), reply.seq)
+                session.messages.remark(reply.seq, tasks.ignored_task())
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
             for finding in findings:
-                self._remark_call(call, finding, reply.seq)
+                session.messages.remark(reply.seq, finding)
             return None
         task = self.new(seen, wire)
         task.call_id, task.tool = call.id, call.subject
@@ -190,11 +191,15 @@ class ClientTasks:
                 if call.cancel_wanted and task.live:
                     self._cancel_or_stop(call, task)
                 await self._polling.accompany(task, connection, wait, lambda: bool(replies) or call.settled)
-                if task.status in ("completed", "failed") and task.gone is None:
-                    if not task.waiting and not replies:
+                tries = 0
+                while task.status in ("completed", "failed") and task.gone is None and not replies:
+                    if not task.waiting:
+                        tries += 1
                         wait()
                     while task.waiting:
                         await self._polling.rest(task, None)
+                    if tries >= _FETCHES or not await self._polling.still_there(task, connection):
+                        break
                 group.cancel_scope.cancel()
         finally:
             self._polling.over(task)
@@ -460,6 +465,7 @@ class ClientTasks:
             connection=session.info.number,
             known_at=session.wall(),
             known=session.mono(),
+            log=session.messages,
         )
         self.tasks[task.id] = task
         for old in [one for one in self.tasks.values() if not one.followed][: max(0, len(self.tasks) - KEPT)]:
@@ -467,6 +473,3 @@ class ClientTasks:
             if self.known.get(old.task_id) is old:
                 del self.known[old.task_id]
         return task
-
-    def _remark_call(self, call: Call, finding: Finding, seq: int) -> None:
-        call.findings.append(self._session.messages.remark(seq, finding))
