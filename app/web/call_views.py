@@ -16,9 +16,9 @@ import anyio.lowlevel
 
 from app.core import links
 from app.core.calls import Call
-from app.core.forms.values import same
 from app.core.json import scan as jsonscan
 from app.core.json import text as jsontext
+from app.core.json.values import same
 from app.core.lane import apart
 from app.core.targets import HttpTarget
 from app.core.times import wire_time

@@ -84,7 +84,7 @@ PYTHON = {
     "app/core/schema/explain.py:_time()": Row(PERSON, worst=("00:00:00.0",)),
     "app/core/forms/tree.py:_UNIDENTIFIED": Row("names in schemas of a server"),
     "app/core/forms/tree.py:_UNNAMEABLE": Row("names in schemas of a server"),
-    "app/core/forms/values.py:_NUMBER": Row(PERSON, worst=("1.", "1e")),
+    "app/core/json/values.py:_NUMBER": Row(PERSON, worst=("1.", "1e")),
     "app/core/forms/words.py:item_name()": Row(
         "labels in schemas of a server", worst=("ies", "sses"), patterns=lambda: [each[0] for each in words._SINGULARS]
     ),
