@@ -176,9 +176,9 @@ class Session(Workspace):
         """Keep one frame."""
         return self.messages.record(direction, raw, parsed, quiet=quiet, size=size, exchange=exchange)
 
-    def exchanged(self, seq: int, exchange: Exchange) -> None:
-        """A frame that we sent left with this HTTP exchange."""
-        self.messages.exchanged(seq, exchange)
+    def exchanged(self, exchange: Exchange, seq: int | None = None) -> None:
+        """Keep an HTTP request of ours, from its beginning."""
+        self.messages.exchanged(exchange, seq)
 
     def moved(self, url: str | None) -> None:
         """Where the server redirected us to; None where a link begins."""

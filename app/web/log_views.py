@@ -30,6 +30,8 @@ JSON_RAW_BYTES = 4 * 1024 * 1024
 FOUND_ROWS: Final = 200
 EXPORT_ROWS: Final = 200
 METHODS: Final = 200
+_BARE: Final = 50
+"""HTTP requests without a message on the page."""
 
 # ------------------------------------------------------------------------------------------------------------ filter
 
@@ -247,9 +249,16 @@ def exchange_json(exchange: Exchange) -> dict[str, Any]:
         "status": exchange.status,
         "response_headers": [list(pair) for pair in exchange.response_headers],
         "answered_ms": exchange.answered_ms,
+        "ended_ms": exchange.ended_ms,
         "error": exchange.error,
         "note": exchange.note,
     }
+
+
+def _placed_json(exchange: Exchange) -> dict[str, Any]:
+    """The same with its own place in the log, and the messages that it carried; `messages` counts all of them."""
+    place = {"seq": exchange.seq, "message_seqs": list(exchange.message_seqs), "messages": exchange.carried}
+    return exchange_json(exchange) | place
 
 
 @dataclass(slots=True)
@@ -271,6 +280,8 @@ class Log(Context):
     limit: int | None
     matching: list[Message] | None
     """None without a filter."""
+    http: list[ExchangeView]
+    """The newest HTTP requests that carried no message, which no row shows."""
 
     def as_json(self) -> dict[str, Any]:
         log, limit = self.session.messages, self.limit or JSON_ROWS
@@ -291,7 +302,28 @@ class Log(Context):
         first = log.first_seq
         missing = log.rows_dropped > 0 and first is not None and after < first - 1
         trimmed = missing or any(row.get("trimmed") for row in rows)
-        return {"messages": rows, "next": rows[-1]["seq"] if rows else after, "trimmed": trimmed}
+        requests = self._requests(rows, after)
+        known = [after, *(row["seq"] for row in rows[-1:]), *(one.seq for one in requests[-1:])]
+        following = rows[-1]["seq"] if rows and self.before is not None else max(known)
+        return {
+            "messages": rows,
+            "next": following,
+            "trimmed": trimmed,
+            "exchanges": [_placed_json(one) for one in requests],
+        }
+
+    def _requests(self, rows: list[dict[str, Any]], after: int) -> list[Exchange]:
+        """The HTTP requests that stand between these messages, and after the newest one. Whoever goes on from `next`
+        meets each once. A filter chooses messages, and no requests."""
+        log = self.session.messages
+        if self.matching is not None:
+            return []
+        if self.before is not None:
+            begins = not rows or rows[0]["seq"] == log.first_seq
+            return log.exchanges(0 if begins else rows[0]["seq"] - 1, self.before)
+        newest = log.last(1)
+        ends = not rows or rows[-1]["seq"] == newest[0].seq
+        return log.exchanges(after, None if ends else rows[-1]["seq"] + 1)
 
 
 def log(
@@ -331,6 +363,7 @@ def log(
         before=before,
         limit=limit,
         matching=matching if wanted else None,
+        http=_bare(session),
     )
 
 
@@ -338,27 +371,35 @@ def log(
 class ExchangeView:
     """The HTTP request that carried a message, and its answer, in words."""
 
+    method: str
     line: str
     answer: str
     error: str
     note: str
     sent: tuple[tuple[str, str], ...]
     received: tuple[tuple[str, str], ...]
+    at: str
 
 
-def _exchange(exchange: Exchange | None) -> ExchangeView | None:
-    if exchange is None:
-        return None
+def _bare(session: Workspace) -> list[ExchangeView]:
+    """The newest HTTP requests that carried no message, the last one first."""
+    found = [one for one in session.messages.exchanges() if not one.carried]
+    return [_exchange(one) for one in reversed(found[-_BARE:])]
+
+
+def _exchange(exchange: Exchange) -> ExchangeView:
     answer = "no answer" if exchange.status is None else f"answered {exchange.status}"
     if exchange.answered_ms is not None:
         answer += f" after {show.duration(exchange.answered_ms)}"
     return ExchangeView(
+        method=exchange.method,
         line=f"{exchange.method} {exchange.url}",
         answer=answer,
         error=exchange.error or "",
         note=exchange.note or "",
         sent=exchange.request_headers,
         received=exchange.response_headers,
+        at=show.clock(exchange.at),
     )
 
 
@@ -418,7 +459,7 @@ async def _read(session: Workspace, seq: int) -> dict[int, Html]:
 
 
 def _half(session: Workspace, message: Message, view: Html | None) -> Half:
-    raw = session.messages.raw(message.seq)
+    raw, carrier = session.messages.raw(message.seq), session.messages.exchange(message.seq)
     text, cut = ("", 0)
     if raw is not None:
         text, cut = show.raw_text(raw, 64 * 1024)
@@ -436,7 +477,7 @@ def _half(session: Workspace, message: Message, view: Html | None) -> Half:
         trimmed=raw is None,
         problem=message.problem or "",
         findings=list(session.messages.findings(message.seq)),
-        exchange=_exchange(session.messages.exchange(message.seq)),
+        exchange=None if carrier is None else _exchange(carrier),
     )
 
 
@@ -493,6 +534,7 @@ class MessageDetail(Context):
     earlier: int | None
     dropped: int
     found: Found
+    http: list[ExchangeView]
     json: dict[str, Any]
 
     def as_json(self) -> dict[str, Any]:
@@ -514,5 +556,6 @@ async def message(session: Workspace, seq: int) -> MessageDetail | None:
         earlier=page.earlier,
         dropped=page.dropped,
         found=page.found,
+        http=page.http,
         json=message_json(session, one),
     )

@@ -50,7 +50,7 @@ _LIST_PAGES: Final = {
     "prompts": "prompts",
 }
 """Pages that show a list, and their addresses; the element has the page's name."""
-_NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written"})
+_NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written", "exchange.recorded"})
 
 
 @dataclass(slots=True, frozen=True)
