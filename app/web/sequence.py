@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 from app.core.asks import Ask
 from app.core.calls import Call
-from app.core.tasks.running import STATUSES, TERMINAL, ClientTask
+from app.core.tasks.running import ClientTask
+from app.core.tasks.status import STATUSES, TERMINAL
 from app.web import render as show
 
 if TYPE_CHECKING:

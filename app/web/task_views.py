@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.tasks.running import CORE, ClientTask, Visit, poll_seconds
+from app.core.tasks.running import CORE, ClientTask, poll_seconds
+from app.core.tasks.status import Visit
 from app.core.times import wire_time
 from app.core.wire import Finding
 from app.web import ask_views
@@ -104,7 +105,7 @@ def task_card(session: Session, task: ClientTask, *, alone: bool = False) -> Cli
         live=task.live,
         wire_id=task.task_id,
         message=task.message or "",
-        known=show.clock(task.known_at),
+        known=show.clock(task.began_at),
         deadline=wire_time(task.expires_at)
         if task.live and task.expires_at is not None and not task.outlived
         else None,

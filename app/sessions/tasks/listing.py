@@ -186,4 +186,4 @@ def _age(task: ClientTask, created_at: str | None, wall: float, mono: float) -> 
         return
     then = (began if began.tzinfo is not None else began.replace(tzinfo=UTC)).timestamp()
     if 0 <= wall - then < 365 * 86_400:
-        task.known_at, task.known = then, mono - (wall - then)
+        task.began_at, task.began = then, mono - (wall - then)

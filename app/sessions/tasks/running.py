@@ -463,8 +463,8 @@ class ClientTasks:
             task_id=seen.task_id,
             wire=wire,
             connection=session.info.number,
-            known_at=session.wall(),
-            known=session.mono(),
+            began_at=session.wall(),
+            began=session.mono(),
             log=session.messages,
         )
         self.tasks[task.id] = task
