@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app.core.figures import measured
 from app.core.tasks.running import CORE, ClientTask, poll_seconds
 from app.core.tasks.status import Visit
 from app.core.times import wire_time
@@ -87,8 +88,8 @@ def task_card(session: Session, task: ClientTask, *, alone: bool = False) -> Cli
     progress = None if call is None else call.progress
     words = ""
     if progress is not None:
-        words = show.figure(progress.progress)
-        words += f" of {show.figure(progress.total)}" if progress.total is not None else ""
+        words = measured(progress.progress)
+        words += f" of {measured(progress.total)}" if progress.total is not None else ""
     granted = "no limit" if task.ttl is None else show.duration(task.ttl)
     asked = "" if task.requested_ttl is None else f", asked for {show.duration(task.requested_ttl)}"
     if task.requested_ttl is not None and task.requested_ttl == task.ttl:
