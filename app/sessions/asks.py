@@ -20,13 +20,13 @@ from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
 from app.core.errors import INTERNAL_ERROR, Gone, Refused, RpcError
 from app.core.inbox import Inbox, InboxFull
+from app.core.tasks.received import ReceiverTask, ReceiverTasks
+from app.core.tasks.running import ClientTask
 from app.core.wire import Finding, Message
+from app.protocol.rpc import Incoming
 from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, ReceiverTasks
-    from app.core.tasks.running import ClientTask
-    from app.protocol.rpc import Incoming
     from app.sessions.identity import Identity
     from app.sessions.workspace import Workspace
 
@@ -93,8 +93,6 @@ class Asks:
 
     def store(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
         """A store of receiver tasks for a new connection, with the session's options read whenever they matter."""
-        from app.core.tasks.received import ReceiverTasks
-
         session = self._session
         self._store = ReceiverTasks(
             ttl_ms=lambda: session.options.receiver_task_ttl_ms,

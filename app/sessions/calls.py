@@ -22,13 +22,14 @@ from app.core.rules import checks, stateless
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
 from app.protocol.judge import judge
+from app.protocol.links.base import LinkError, RequestLost
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import OutOfTime, Patience
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing, Reply
-    from app.protocol.timeout import Patience
     from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
@@ -186,10 +187,6 @@ class Calls(Mapping[str, Call]):
         return call
 
     async def _run(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
-        from app.protocol.links.base import LinkError, RequestLost
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         options = self._session.options
         most = options.max_total_timeout_ms or _DAY_MS
         patience = Patience(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)

@@ -21,6 +21,7 @@ from app.core.lane import give_back_soon
 from app.core.options import Options
 from app.core.revisions import Era
 from app.core.targets import AnyTarget, StdioTarget, target_digest
+from app.protocol import judge
 from app.protocol.links import Opener, open_link
 from app.sessions.identity import Identity
 from app.sessions.replay import Replay
@@ -107,7 +108,6 @@ class SessionRegistry:
         def load() -> Egress:
             import app.protocol.connection  # noqa: F401
             from app.egress import Egress, Policy
-            from app.protocol import judge
 
             judge.load()
 

@@ -18,8 +18,8 @@ from app.core.inbox import InboxFull
 from app.core.json.text import parse, whole
 from app.core.revisions import HANDSHAKE, STATELESS
 from app.core.rules import checks, stateless
-from app.core.tasks.received import ReceiverTask, Status, may_move
-from app.core.tasks.running import STATUSES
+from app.core.tasks.received import ReceiverTask
+from app.core.tasks.status import STATUSES, Status, may_move
 from app.core.wire import Direction, Message, id_key, is_error
 from app.protocol.rpc import Reply
 from app.sessions.identity import Identity
@@ -243,17 +243,9 @@ class Replay(Workspace):
 
     def _become_receiver(self, ask: Ask, made: dict[str, Any], seq: int) -> None:
         ttl, poll = whole(made.get("ttl")), whole(made.get("pollInterval"))
+        tid, now = f"t{next(self.task_ids)}", self._at
         task = ReceiverTask(
-            f"t{next(self.task_ids)}",
-            made["taskId"],
-            ask.method,
-            ttl,
-            poll or 0,
-            self._at,
-            self._at,
-            self._at,
-            seq,
-            ask.id,
+            tid, made["taskId"], ask.method, poll or 0, now, seq, ask.id, began_at=now, began=now, ttl=ttl
         )
         task.visit(self._at, "created", "" if ttl is None else f"ttl {ttl} ms", seq)
         ask.task_id, ask.expires_at = task.id, task.expires_at

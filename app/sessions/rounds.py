@@ -23,12 +23,12 @@ from app.core.errors import Gone, Refused, RpcError
 from app.core.inbox import InboxFull
 from app.core.rules import stateless
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import Patience
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing, Reply
-    from app.protocol.timeout import Patience
     from app.sessions.workspace import Workspace
 
 _PAUSE_SECONDS = 0.1

@@ -20,14 +20,15 @@ from app.core.json.text import Parsed
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
 from app.core.rules import stateless
 from app.core.targets import AnyTarget
+from app.core.tasks.received import ReceiverTask, ReceiverTasks
 from app.core.wire import Direction, Exchange, Finding, Message
+from app.protocol.connection import Connection
+from app.protocol.handshake import Agreed
+from app.protocol.rpc import Incoming
 from app.sessions.identity import PARLEY, Identity
 from app.sessions.workspace import Workspace
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, ReceiverTasks
-    from app.protocol.handshake import Agreed
-    from app.protocol.rpc import Incoming
     from app.sessions.registry import SessionRegistry
 
 logger = logging.getLogger("parley.sessions")
@@ -101,8 +102,6 @@ class Session(Workspace):
             with anyio.CancelScope() as scope:
                 self._connecting = scope
                 await self._registry.until_ready()
-                from app.protocol.connection import Connection
-
                 known = None if self._probe_anew else await self._registry.known_era(self.owner, target)
                 connection = self._connection = Connection(
                     target,

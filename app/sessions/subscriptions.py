@@ -18,10 +18,12 @@ import anyio
 from app.core.errors import Gone, Refused
 from app.core.rules import stateless
 from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
+from app.protocol.connection import Connection
+from app.protocol.links.base import LinkError, RequestLost
+from app.protocol.rpc import Outgoing
+from app.protocol.timeout import OutOfTime, Patience
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing
     from app.sessions.workspace import Workspace
 
 SubscriptionState = Literal["opening", "open", "ended", "lost", "stopped", "refused"]
@@ -142,10 +144,6 @@ class Subscriptions:
     # ---- the stream
 
     async def _run(self, one: Subscription, connection: Connection) -> None:
-        from app.protocol.links.base import LinkError, RequestLost
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         def sent(rpc_id: RpcId, seq: int) -> None:
             one.rpc_id, one.request_seq = rpc_id, seq
 

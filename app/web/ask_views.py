@@ -24,7 +24,8 @@ from app.web.sampling_views import Sampling
 from app.web.task_chart import Chart, chart
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, Remark, Visit
+    from app.core.tasks.received import ReceiverTask, Remark
+    from app.core.tasks.status import Visit
     from app.sessions import Workspace
 
 KINDS = {
@@ -509,7 +510,7 @@ def task_card(session: Workspace, task: ReceiverTask) -> TaskCard:
         status_word=task.gone if task.gone is not None and not task.terminal else TASK_WORDS[task.status],
         gone=task.gone or "",
         wire_id=task.task_id,
-        created=show.clock(task.created_at),
+        created=show.clock(task.began_at),
         deadline=wire_time(task.expires_at) if live and task.expires_at is not None else None,
         total_seconds=None if task.ttl is None else task.ttl / 1000,
         ttl_words="no limit" if task.ttl is None else f"{show.duration(task.ttl)}{requested}",

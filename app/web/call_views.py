@@ -16,6 +16,7 @@ import anyio.lowlevel
 
 from app.core import links
 from app.core.calls import Call
+from app.core.figures import measured
 from app.core.json import scan as jsonscan
 from app.core.json import text as jsontext
 from app.core.json.values import same
@@ -467,8 +468,8 @@ def call_card(
     progress = call.progress
     words = ""
     if progress is not None:
-        words = show.figure(progress.progress)
-        words += f" of {show.figure(progress.total)}" if progress.total is not None else ""
+        words = measured(progress.progress)
+        words += f" of {measured(progress.total)}" if progress.total is not None else ""
     params = call.params or {}
     given = params.get("arguments") if call.method in _FORMS else params
     leg = call.legs[-1] if call.legs else None

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.core.calls import CallError
+from app.core.figures import measured
 from app.core.lists import Listing
 from app.core.times import wire_time
 from app.core.wire import Finding
@@ -217,7 +218,7 @@ def annotation_text(hints: Any) -> tuple[str, ...]:
         )
     priority = hints.get("priority")
     if isinstance(priority, int | float) and not isinstance(priority, bool):
-        words.append(f"priority {show.figure(float(priority))}")
+        words.append(f"priority {measured(float(priority))}")
     if isinstance(hints.get("lastModified"), str):
         words.append(f"changed {hints['lastModified'][:40]}")
     return tuple(words)

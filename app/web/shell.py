@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import secrecy
+from app.core.figures import grouped, measured
 from app.core.lane import apart
 from app.core.lists import Listing
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
@@ -102,7 +103,7 @@ jinja = Environment(
 )
 jinja.filters.update(
     size=show.size,
-    number=show.number,
+    number=grouped,
     clock=show.clock,
     time_of_day=show.time_of_day,
     wire_time=wire_time,
@@ -110,7 +111,7 @@ jinja.filters.update(
     prose=show.prose,
     gist=show.gist,
     plural=show.plural,
-    figure=show.figure,
+    figure=measured,
 )
 
 
@@ -482,16 +483,16 @@ def counts(session: Workspace) -> dict[str, str]:
         "n-tools": _many(session, "tools"),
         "n-resources": _many(session, "resources"),
         "n-prompts": _many(session, "prompts"),
-        "n-logging": show.number(session.server_log.count) if session.server_log.count else "",
-        "n-calls": (f"{running} running of " if running else "") + show.number(len(listed)) if listed else "",
-        "n-tasks": show.number(tasks) if (tasks := len(session.asks.tasks) + len(session.client_tasks.tasks)) else "",
+        "n-logging": grouped(session.server_log.count) if session.server_log.count else "",
+        "n-calls": (f"{running} running of " if running else "") + grouped(len(listed)) if listed else "",
+        "n-tasks": grouped(tasks) if (tasks := len(session.asks.tasks) + len(session.client_tasks.tasks)) else "",
         "inbox-sum": ask_views.summary(session),
         "inbox-refused": ask_views.refused_words(session),
-        "n-roots": show.number(len(session.roots)) if session.roots else "",
-        "n-log": show.number(log.count) if log.count else "",
-        "n-stderr": show.number(own) if (own := session.stderr.count - session.stderr.by_probe) else "",
-        "log-count": show.number(log.count),
-        "log-sum": f"{show.number(log.inbound)} in, {show.number(log.outbound)} out, "
+        "n-roots": grouped(len(session.roots)) if session.roots else "",
+        "n-log": grouped(log.count) if log.count else "",
+        "n-stderr": grouped(own) if (own := session.stderr.count - session.stderr.by_probe) else "",
+        "log-count": grouped(log.count),
+        "log-sum": f"{grouped(log.inbound)} in, {grouped(log.outbound)} out, "
         f"{show.plural(log.findings_total, 'finding')}",
     }
 
@@ -499,14 +500,14 @@ def counts(session: Workspace) -> dict[str, str]:
 def _many(session: Workspace, name: Literal["tools", "resources", "prompts"]) -> str:
     """How many of a list are known; "" until somebody has looked."""
     listing = session.lists[name]
-    return "" if listing.at is None else show.number(len(listing.items)) + ("+" if listing.next_cursor else "")
+    return "" if listing.at is None else grouped(len(listing.items)) + ("+" if listing.next_cursor else "")
 
 
 def figures(session: Workspace) -> dict[str, str]:
     """The numbers of the overview, by element id."""
     log = session.messages
     traffic = f"{show.plural(log.count, 'message')}, {show.size(log.bytes_total)}"
-    return {"traffic": traffic, "findings-total": show.number(log.findings_total)}
+    return {"traffic": traffic, "findings-total": grouped(log.findings_total)}
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from app.core.figures import grouped
 from app.core.options import Root
 from app.core.targets import HttpTarget
 from app.core.times import wire_time
@@ -659,7 +660,7 @@ def about(settings: Settings) -> About:
     return About(
         settings=[(key, show.gist(value, 200) if value is not None else "not set") for key, value in plain.items()],
         limits=[
-            (key, f"{show.number(value)}" if isinstance(value, int) else f"{value:g}") for key, value in limits.items()
+            (key, f"{grouped(value)}" if isinstance(value, int) else f"{value:g}") for key, value in limits.items()
         ],
         json={"settings": plain, "limits": limits},
     )

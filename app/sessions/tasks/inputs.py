@@ -19,10 +19,10 @@ from app.core.json.text import dump
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Finding
+from app.protocol.rpc import Reply
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.protocol.rpc import Reply
     from app.sessions.workspace import Workspace
 
 
@@ -148,8 +148,6 @@ class TaskInputs:
 
     def reply_of(self, task: ClientTask, call: Call) -> Reply | None:
         """The result or error that stands in the task, as the reply of its call; None while there is none."""
-        from app.protocol.rpc import Reply
-
         if task.payload is None or task.payload_seq is None:
             return None
         call.legs.append(Leg(None, task.payload_sent, task.payload_seq))

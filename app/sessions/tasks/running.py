@@ -20,16 +20,15 @@ from app.core.rules import stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE, EXTENSION, Capabilities, ClientTask, Support, TaskWire
-from app.core.wire import Finding, RpcId
+from app.core.wire import Finding, Message, RpcId
+from app.protocol.connection import Connection
+from app.protocol.rpc import Reply
 from app.sessions.identity import PARLEY, Identity
 from app.sessions.tasks.inputs import TaskInputs
 from app.sessions.tasks.listing import KEPT, TaskList, TaskListing
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.core.wire import Message
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Reply
     from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
@@ -467,8 +466,8 @@ class ClientTasks:
             task_id=seen.task_id,
             wire=wire,
             connection=session.info.number,
-            known_at=session.wall(),
-            known=session.mono(),
+            began_at=session.wall(),
+            began=session.mono(),
             log=session.messages,
         )
         self.tasks[task.id] = task
