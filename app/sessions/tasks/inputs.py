@@ -79,8 +79,10 @@ class TaskInputs:
         method, params, findings = asks.admit_embedded(request, session.options, connection.offered)
         for finding in findings:
             session.finding(seq, finding)
-        ask = session.asks.new("task-input", method, params, seq, call_id=task.call_id, task=task, findings=findings)
-        ask.deliver = partial(self._deliver, task, key, ask)
+        deliver = partial(self._deliver, task, key)
+        ask = session.asks.new(
+            "task-input", method, params, seq, deliver, call_id=task.call_id, task=task, findings=findings
+        )
         task.inputs[key] = ask.id
         if session.asks.put(ask):
             session.start_soon(session.asks.hand_over, ask)
