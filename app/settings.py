@@ -39,8 +39,16 @@ class Limits(BaseModel):
     call_logs: int = Field(default=200, gt=0)
     call_log_bytes: int = Field(default=256 * 1024, gt=0)
     """Log messages kept with one call, by number and size; all of them stand in the log."""
-    findings_per_message: int = Field(default=20, gt=0)
+    exchanges: int = Field(default=2_000, gt=0)
+    """HTTP requests of ours in the list of the log; a row that is kept keeps its own."""
+    exchange_messages: int = Field(default=200, gt=0)
+    """Messages that one of them names: a stream may carry any number."""
+    findings_per_message: int = Field(default=50, gt=0)
+    """Beside one message, and about one thing where it brings several, like questions by their keys."""
     findings: int = Field(default=2_000, gt=0)
+    """Messages with findings, of the rows that are kept."""
+    findings_outlived: int = Field(default=2_000, gt=0)
+    """Messages with findings whose rows have left, and that a call, an ask, a task or a list still refers to."""
     list_pages: int = Field(default=100, gt=0)
     """Pages of a listing followed before we stop believing the cursor."""
     list_items: int = Field(default=10_000, gt=0)

@@ -15,7 +15,7 @@ from app.core import elicitation, sampling
 from app.core.errors import METHOD_NOT_FOUND, Gone, Refused, RpcError
 from app.core.options import Options
 from app.core.rules.stateless import elicitation_id
-from app.core.wire import Finding
+from app.core.wire import NO_FINDINGS, Finding, Findings
 
 AskKind = Literal["form", "url", "sampling", "roots"]
 Origin = Literal["request", "receiver-task", "input-required", "task-input"]
@@ -113,9 +113,17 @@ class Ask:
     draft: Draft | None = None
     completed_elsewhere: bool = False
     """A link whose page reported that the person is done (R4-46)."""
-    findings: list[Finding] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about it."""
+    about: str = ""
+    """Which question of its message it is, where one brings several: its key."""
     edited: dict[str, Any] | None = None
     """A sampling request as a person changed it before it is used; `params` stay as the server sent them (R3-02)."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about it, beside the message that brought it."""
+        return [] if self.message_seq is None else self.log.findings_of([self.message_seq], about=self.about)
 
     @property
     def request(self) -> dict[str, Any]:

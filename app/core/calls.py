@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.core.json import Json
-from app.core.wire import Finding, RpcId
+from app.core.wire import NO_FINDINGS, Finding, Findings, RpcId
 
 CallState = Literal["running", "waiting", "done", "failed", "cancelled"]
 
@@ -139,7 +139,10 @@ class Call:
     tool_error: bool = False
     """The tool says itself that it failed (`isError`)."""
     error: CallError | None = None
-    findings: list[Finding] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about it."""
+    beside: set[int] = field(default_factory=set)
+    """Messages that are no leg of it and that were remarked on for its sake, like polls of its task."""
     as_task: bool = False
     """It was sent with `task`."""
     ttl: int | None = None
@@ -163,6 +166,17 @@ class Call:
     """What a tester wants the next retry to carry."""
     abandoned: bool = False
     """A person said no where the wire has no way to say it (R6-34)."""
+
+    @property
+    def seqs(self) -> set[int]:
+        """The messages that it is made of."""
+        pairs = [seq for leg in self.legs for seq in (leg.request_seq, leg.reply_seq)]
+        return {seq for seq in (*pairs, *self.beside) if seq is not None}
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about it, beside its messages or with itself; and of its task."""
+        return self.log.findings_of(self.seqs, [one for one in (self.id, self.task_id) if one is not None])
 
     @property
     def at_limit(self) -> bool:

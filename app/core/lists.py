@@ -7,7 +7,10 @@ from typing import Literal
 
 from app.core.calls import CallError
 from app.core.json import Json
-from app.core.wire import Finding
+from app.core.wire import NO_FINDINGS, Finding, Findings
+
+RESTLESS = "list"
+"""What a remark is about that a list changes too often; the message that says so is a notification."""
 
 
 @dataclass(slots=True)
@@ -16,7 +19,12 @@ class Listing:
 
     items: list[Json] = field(default_factory=list)
     state: Literal["none", "loading", "ready", "failed"] = "none"
-    findings: list[Finding] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about its messages."""
+    seqs: set[int] = field(default_factory=set)
+    """The messages that it came with."""
+    restless: int | None = None
+    """The message that said once too often that it changed."""
     error: CallError | None = None
     at: float | None = None
     stopped: str | None = None
@@ -40,6 +48,15 @@ class Listing:
     """`public` or `private`: who may use it again."""
     from_cache: bool = False
     """Taken from what the connection before had read."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about its messages, why it is not complete, and about tools that may not be offered."""
+        found = self.log.findings_of(self.seqs)
+        if self.stopped is not None:
+            found.append(Finding("R5-26", "note", self.stopped, "Follow the cursor by hand if you need more."))
+        found += [finding for _, finding in self.rejected]
+        return found if self.restless is None else found + self.log.findings_of([self.restless], about=RESTLESS)
 
     def fresh(self, now: float) -> bool:
         """Whether it may be used again without asking."""

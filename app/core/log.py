@@ -1,14 +1,17 @@
-"""The log of one session: every frame byte for byte, its findings, and the server's stderr; bounded.
+"""The log of one session: every frame byte for byte, its findings, every HTTP exchange, and the server's stderr.
 
-Rows and bodies are bounded apart: when the bodies grow too large the oldest are dropped and their rows stay; when
-there are too many rows the oldest leave, counted. Pairs requests with their replies. Knows no wire and no page.
+All is bounded, rows and bodies apart: when the bodies grow too large the oldest are dropped and their rows stay; when
+there are too many rows the oldest leave, counted. A finding stands here and nowhere else: calls, asks, tasks, lists
+and subscriptions know the messages they are made of, and ask. So it stays for as long as one of them refers to its
+message, though the row has left. Pairs requests with their replies. Knows no wire and no page.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import chain
 
 from app.core.events import EventLog
 from app.core.json.text import Parsed
@@ -28,6 +31,11 @@ from app.settings import Limits
 
 _OUTSTANDING = 10_000
 _TRIM_NOTICE = 1_000
+_SWEEP_EVERY = 256
+"""So many findings leave their rows before it is looked which of them somebody still refers to."""
+
+_Beside = dict[str, list[Finding]]
+"""The findings of one message, by what of it they are about."""
 
 
 class MessageLog:
@@ -38,10 +46,20 @@ class MessageLog:
         self._rows: deque[Message] = deque()
         self._bodies: OrderedDict[int, bytes] = OrderedDict()
         self._body_bytes = 0
-        self._findings: dict[int, list[Finding]] = {}
+        self._findings: dict[int, _Beside] = {}
+        self._outlived: dict[int, _Beside] = {}
+        """Findings whose row has left."""
+        self._notes: dict[str, list[tuple[int, Finding]]] = {}
+        """Findings that no message says, by their subject, each with the seq after which it was made."""
+        self._sweep_at = _SWEEP_EVERY
+        self.referred: Callable[[], Iterable[int | str]] = tuple
+        """The messages and subjects that somebody refers to: what was remarked about them is kept."""
         self._outstanding: OrderedDict[tuple[str, tuple[str, str]], tuple[int, float, str | None, bool]] = OrderedDict()
         self._replies: dict[int, int] = {}
         self._exchanges: dict[int, Exchange] = {}
+        """What carried each message."""
+        self._requests: deque[Exchange] = deque(maxlen=limits.exchanges)
+        """Every HTTP request of ours, also those that carried no message."""
         self._bodies_dropped = 0
         self.count = 0
         self.bytes_total = 0
@@ -72,6 +90,8 @@ class MessageLog:
     ) -> Message:
         """Keep one frame and tell everybody. A reply learns which request it answers, and how long that took."""
         now, at, value = self._mono(), self._wall(), parsed.value
+        if exchange is not None and not exchange.seq:
+            self.exchanged(exchange)
         kind = "invalid" if parsed.problem is not None else kind_of(value)
         method: str | None = short(value["method"]) if kind in ("request", "notification") else None
         rpc_id = rpc_id_of(value)
@@ -106,7 +126,7 @@ class MessageLog:
             self._replies[answers] = seq
         self._rows.append(message)
         if exchange is not None:
-            self._exchanges[seq] = exchange
+            self._carry(seq, exchange)
         self._bodies[seq] = raw
         self._body_bytes += len(raw)
         self.count += 1
@@ -119,25 +139,64 @@ class MessageLog:
         self._trim(at)
         return message
 
-    def remark(self, seq: int, finding: Finding) -> Finding:
-        """Put a finding beside a message. Bounded per message and in all; the total still counts."""
+    def remark(self, seq: int, finding: Finding, *, about: str = "") -> None:
+        """Put a finding beside a message, about all of it or one thing in it. Bounded; the total still counts."""
         self.findings_total += 1
-        stamped = replace(finding, message_seq=seq)
-        beside = self._findings.setdefault(seq, [])
-        if len(beside) < self._limits.findings_per_message and stamped not in beside:
-            beside.append(stamped)
+        stamped = replace(finding, message_seq=seq, about=about)
+        if seq in self._outlived:
+            self._findings[seq] = self._outlived.pop(seq)
+        beside = self._findings.setdefault(seq, {})
+        if about in beside or len(beside) <= self._limits.open_asks:
+            same = beside.setdefault(about, [])
+            if len(same) < self._limits.findings_per_message and stamped not in same:
+                same.append(stamped)
         if len(self._findings) > self._limits.findings:
-            del self._findings[next(iter(self._findings))]
+            self._outlive(next(iter(self._findings)))
         self._events.append("finding.raised", str(seq), self._wall())
-        return stamped
+
+    def note(self, subject: str, finding: Finding) -> None:
+        """Keep a finding that no message says, for as long as somebody refers to its subject."""
+        notes = self._notes.setdefault(subject, [])
+        if len(notes) < self._limits.findings_per_message:
+            notes.append((self._events.seq, finding))
+        self._sweep()
+
+    def _outlive(self, seq: int) -> None:
+        """A row has left, or it is too old to show its findings: whoever refers to it still has them."""
+        beside = self._findings.pop(seq, None)
+        if beside is not None:
+            self._outlived[seq] = beside
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Forget what nobody refers to any more. Not each time: asking everybody is slow."""
+        if len(self._outlived) + len(self._notes) < self._sweep_at:
+            return
+        held = set(self.referred())
+        self._outlived = {seq: beside for seq, beside in self._outlived.items() if seq in held}
+        self._notes = {subject: notes for subject, notes in self._notes.items() if subject in held}
+        for seq in list(self._outlived)[: -self._limits.findings_outlived]:
+            del self._outlived[seq]
+        self._sweep_at = len(self._outlived) + len(self._notes) + _SWEEP_EVERY
 
     def link_opened(self) -> None:
         """A new link counts its requests from the beginning: what is unanswered of the one before stays so."""
         self._outstanding.clear()
 
-    def exchanged(self, seq: int, exchange: Exchange) -> None:
-        """A frame that we sent left with this HTTP exchange."""
+    def exchanged(self, exchange: Exchange, seq: int | None = None) -> None:
+        """Keep an HTTP request of ours from its beginning; what becomes of it is written into it later. With `seq`, it
+        carries that message."""
+        exchange.seq = self._events.seq + 1
+        self._requests.append(exchange)
+        if seq is not None:
+            self._carry(seq, exchange)
+        self._events.append("exchange.recorded", str(exchange.seq), self._wall())
+
+    def _carry(self, seq: int, exchange: Exchange) -> None:
         self._exchanges[seq] = exchange
+        exchange.carried += 1
+        exchange.message_seqs.append(seq)
+        del exchange.message_seqs[: -self._limits.exchange_messages]
 
     def forget_bodies(self) -> None:
         """Keep the rows only."""
@@ -154,7 +213,7 @@ class MessageLog:
         while len(self._rows) > self._limits.log_messages:
             oldest = self._rows.popleft()
             self.rows_dropped += 1
-            self._findings.pop(oldest.seq, None)
+            self._outlive(oldest.seq)
             self._replies.pop(oldest.seq, None)
             self._exchanges.pop(oldest.seq, None)
             body_of_row = self._bodies.pop(oldest.seq, None)
@@ -210,12 +269,40 @@ class MessageLog:
         return [self._rows[index] for index in range(start, len(self._rows))]
 
     def findings(self, seq: int) -> tuple[Finding, ...]:
-        """What was remarked beside a message."""
-        return tuple(self._findings.get(seq, ()))
+        """What was remarked beside a message, while its row is kept."""
+        beside = self._findings.get(seq)
+        return () if beside is None else tuple(chain.from_iterable(list(beside.values())))
+
+    def findings_of(
+        self, seqs: Iterable[int], subjects: Iterable[str] = (), *, about: str | None = None
+    ) -> list[Finding]:
+        """What was remarked about something: beside the messages it is made of, and with what it is known by; oldest
+        first. With `about`, only what is said of that in each message."""
+        found: list[tuple[int, Finding]] = []
+        for seq in seqs:
+            beside = self._findings.get(seq) or self._outlived.get(seq)
+            if beside is not None:
+                told = chain.from_iterable(list(beside.values())) if about is None else beside.get(about, ())
+                found += [(seq, finding) for finding in told]
+        for subject in subjects:
+            found += self._notes.get(subject, ())
+        found.sort(key=lambda placed: placed[0])
+        return [finding for _, finding in found]
 
     def exchange(self, seq: int) -> Exchange | None:
         """The HTTP exchange that carried a message, if one did."""
         return self._exchanges.get(seq)
+
+    def exchanges(self, after: int = 0, before: int | None = None) -> list[Exchange]:
+        """Every HTTP request of ours between two places of the log, oldest first, also those without a message."""
+        found: list[Exchange] = []
+        for exchange in reversed(self._requests):
+            if exchange.seq <= after:
+                break
+            if before is None or exchange.seq < before:
+                found.append(exchange)
+        found.reverse()
+        return found
 
     def reply_to(self, seq: int) -> Message | None:
         """The reply of a request, when it came and is still kept."""
@@ -321,6 +408,3 @@ class StderrLog:
                 break
             kept.append(line.text[-n_bytes:])
         return "\n".join(reversed(kept))
-
-
-# ------------------------------------------------------------------------------------------------------- gists

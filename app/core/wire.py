@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 Direction = Literal["in", "out"]
 MessageKind = Literal["request", "response", "error", "notification", "invalid"]
@@ -29,6 +30,30 @@ class Finding:
     advice: str = ""
     """What follows from it, or what to do."""
     message_seq: int | None = None
+    about: str = ""
+    """What it speaks of, where several things may be in its message or hang on it: the key of a question, or the id
+    of a task or a subscription. Else "", the message itself."""
+
+
+class Findings(Protocol):
+    """Who knows what was remarked: the log. Everything else knows only which messages it is made of."""
+
+    def findings_of(
+        self, seqs: Iterable[int], subjects: Iterable[str] = (), *, about: str | None = None
+    ) -> list[Finding]:
+        """What stands beside these messages, or with these subjects where no message says it; oldest first."""
+        ...
+
+
+class _NoFindings:
+    def findings_of(
+        self, seqs: Iterable[int], subjects: Iterable[str] = (), *, about: str | None = None
+    ) -> list[Finding]:
+        return []
+
+
+NO_FINDINGS: Findings = _NoFindings()
+"""Of a thing that belongs to no log."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -67,11 +92,19 @@ class Exchange:
     status: int | None = None
     response_headers: tuple[tuple[str, str], ...] = ()
     answered_ms: float | None = None
+    ended_ms: float | None = None
+    """When the whole answer was there, or given up; a stream may be open for long."""
     error: str | None = None
     note: str | None = None
     """What there is to say of how it came about, like a redirect."""
     started: float = field(default=0.0, repr=False)
     """Monotonic, for durations."""
+    seq: int = 0
+    """Its own place in the order of the log, among the messages; 0 before it is kept."""
+    message_seqs: list[int] = field(default_factory=list)
+    """The messages that it carried; of very many the newest."""
+    carried: int = 0
+    """How many they are."""
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.core.tasks.running import ClientTask
     from app.protocol.rpc import Incoming
     from app.sessions.identity import Identity
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _TASKS_KEPT = 1_000
 _ASKS_NOTED = 500
@@ -38,7 +38,7 @@ _ASKS_NOTED = 500
 class Asks:
     """The asks and receiver tasks of one session, over all its connections."""
 
-    def __init__(self, session: Session, inbox: Inbox) -> None:
+    def __init__(self, session: Workspace, inbox: Inbox) -> None:
         self._session, self.inbox = session, inbox
         self._person = Person(lambda: session.roots)
         roots, limit = RootsList(lambda: session.roots, lambda: session.options), Limit(lambda: session.options)
@@ -126,7 +126,7 @@ class Asks:
         if known:
             return
         finding = Finding("R4-46", "note", "No open link has this elicitation id, or it was done before.", "Ignored.")
-        self._session.finding(message.seq, finding)
+        self._session.messages.remark(message.seq, finding)
 
     def connection_ended(self, number: int, reason: str) -> None:
         """A connection is gone: waiters are released, its asks are lost, nothing is sent (R1-88)."""
@@ -198,9 +198,10 @@ class Asks:
         candidates: tuple[str, ...] = (),
         task: ReceiverTask | ClientTask | None = None,
         related_task: str | None = None,
-        findings: list[Finding],
+        about: str = "",
     ) -> Ask:
-        """An ask that nobody has seen yet. `task` is what it ends with."""
+        """An ask that nobody has seen yet. `task` is what it ends with, `about` its key where its message asks for
+        several things."""
         session = self._session
         message = session.messages.get(seq)
         return Ask(
@@ -219,7 +220,8 @@ class Asks:
             candidates=candidates,
             task_id=None if task is None else task.id,
             related_task=related_task,
-            findings=findings,
+            log=session.messages,
+            about=about,
         )
 
     def _of(
@@ -246,7 +248,6 @@ class Asks:
             candidates=() if call is not None or runs is not None else tuple(each.id for each in causes if each.legs),
             task=task or runs,
             related_task=related_task,
-            findings=list(session.messages.findings(seq)),
         )
 
     def _causes(self, request: Incoming, task: ClientTask | None = None) -> list[Call]:

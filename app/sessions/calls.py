@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.protocol.connection import Connection
     from app.protocol.rpc import Outgoing, Reply
     from app.protocol.timeout import Patience
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
 
@@ -41,7 +41,7 @@ _PROGRESS_WORDS = 1_000
 class Calls(Mapping[str, Call]):
     """The calls of one session, oldest first."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._calls: dict[str, Call] = {}
         self._ids = itertools.count(1)
@@ -66,6 +66,10 @@ class Calls(Mapping[str, Call]):
         """Keep a call."""
         self._calls[call.id] = call
 
+    def note(self, call: Call, finding: Finding) -> None:
+        """Keep a remark about how a call was made, which is beside no message."""
+        self._session.messages.note(call.id, finding)
+
     @property
     def newest(self) -> Iterator[Call]:
         """The calls, the newest first."""
@@ -88,6 +92,21 @@ class Calls(Mapping[str, Call]):
             return True
         metas = [self._session.options.meta, *((call.params or {}).get("_meta") for call in self.running)]
         return any(isinstance(meta, dict) and stateless.META_LOG_LEVEL in meta for meta in metas)
+
+    def new(self, method: str, params: dict[str, Any] | None, *, by: str, quiet: bool = False) -> Call:
+        """A call that is kept and not sent."""
+        call = Call(
+            id=f"c{next(self._ids)}",
+            method=method,
+            params=params,
+            started_at=self._session.wall(),
+            started=self._session.mono(),
+            by=by,
+            quiet=quiet,
+            log=self._session.messages,
+        )
+        self.add(call)
+        return call
 
     def start(
         self,
@@ -112,20 +131,10 @@ class Calls(Mapping[str, Call]):
         params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
         if len(self._scopes) >= self._session.limits.calls_running:
             raise Gone(f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one.")
-        call = Call(
-            id=f"c{next(self._ids)}",
-            method=method,
-            params=params,
-            started_at=self._session.wall(),
-            started=self._session.mono(),
-            by=by.kind,
-            quiet=quiet,
-            notification=notification,
-            as_task=as_task,
-            ttl=_ttl_of(params) if as_task else None,
-            findings=findings,
-        )
-        self.add(call)
+        call = self.new(method, params, by=by.kind, quiet=quiet)
+        call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
+        for finding in findings:
+            self.note(call, finding)
         self._forget_old_calls()
         self._session.changed("call.added", call.id)
         seconds = (timeout_ms or self._session.options.request_timeout_ms) / 1000
@@ -209,7 +218,6 @@ class Calls(Mapping[str, Call]):
                     words = f"{fault.message} {fault.trouble.advice}".strip()
                     if fault.seq is not None and call.legs:
                         call.legs[-1].reply_seq = fault.seq
-                        call.findings += self._session.messages.findings(fault.seq)
                     self.fail(call, CallError(None, words, kind="http" if connection.over_http else "invalid"))
                 except LinkError as fault:
                     self.fail(call, CallError(None, f"The connection was lost: {fault.message}", kind="connection"))
@@ -253,7 +261,6 @@ class Calls(Mapping[str, Call]):
         call.legs[-1].reply_seq = reply.seq
         self._reply_bytes += len(reply.raw) - len(call.reply or b"")
         call.reply, call.unread = reply.raw, reply.unread
-        call.findings += self._session.messages.findings(reply.seq)
 
     async def _take_result(self, call: Call, reply: Reply, connection: Connection) -> None:
         """Settle a call by the reply that is its result."""
@@ -263,7 +270,8 @@ class Calls(Mapping[str, Call]):
             data = fields.get("data") if reply.unread is None else None
             failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
             call.links, remarks = required_links(failed)
-            call.findings += [self._session.messages.remark(reply.seq, finding) for finding in remarks]
+            for finding in remarks:
+                self._session.messages.remark(reply.seq, finding)
             self.fail(call, failed)
             return
         result = reply.value.get("result")
@@ -278,7 +286,7 @@ class Calls(Mapping[str, Call]):
             self._judging.discard(call.id)
         findings += self._check_task(call, result)
         for finding in findings:
-            call.findings.append(self._session.messages.remark(reply.seq, finding))
+            self._session.messages.remark(reply.seq, finding)
         self.settle(call, "done")
 
     def _check_task(self, call: Call, result: Any) -> list[Finding]:
@@ -350,11 +358,11 @@ class Calls(Mapping[str, Call]):
     def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
         call.legs.append(Leg(rpc_id, seq))
         if not self._session.wire.server_asks and call.method in stateless.GONE_METHODS:
-            call.findings.append(self._session.messages.remark(seq, stateless.gone_method(call.method)))
+            self._session.messages.remark(seq, stateless.gone_method(call.method))
             return
         capability = checks.METHOD_CAPABILITY.get(call.method)
         if capability is not None and not self._session.info.offers(capability):
-            call.findings.append(self._session.messages.remark(seq, checks.not_offered(call.method, capability)))
+            self._session.messages.remark(seq, checks.not_offered(call.method, capability))
 
     def _progress(self, call: Call, values: dict[str, Any], patience: Patience) -> None:
         message = values.get("message")

@@ -16,14 +16,13 @@ from app.core.connection import ConnectionInfo
 from app.core.errors import Gone, Refused
 from app.core.json.text import THREAD_ABOVE, share_equal
 from app.core.lane import apart
-from app.core.lists import Listing, News
+from app.core.lists import RESTLESS, Listing, News
 from app.core.rules import checks, stateless
 from app.core.targets import target_digest
-from app.core.wire import Finding
 from app.sessions.identity import PARLEY
 
 if TYPE_CHECKING:
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 ListName = Literal["tools", "resources", "templates", "prompts"]
 
@@ -66,7 +65,8 @@ class _Restless:
     """Monotonic: when it was read the last time."""
     waits: bool = False
     """It is read again after a pause."""
-    finding: Finding | None = None
+    seq: int | None = None
+    """The message beside which that was remarked."""
 
     def pause(self, most: float) -> float:
         """Seconds until the next read: none at first, as changes come in bursts; then one, two, four and so on."""
@@ -76,9 +76,9 @@ class _Restless:
 class Lists:
     """The lists of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
-        self._of: dict[ListName, Listing] = {name: Listing() for name in LISTS}
+        self._of: dict[ListName, Listing] = {name: Listing(log=session.messages) for name in LISTS}
         self._again: dict[ListName, int] = {}
         """Lists that changed while they were read, and the message that said so."""
         self._restless: dict[ListName, _Restless] = {name: _Restless() for name in LISTS}
@@ -87,6 +87,11 @@ class Lists:
         """The target that all this is from."""
         self.by_page: set[ListName] = set()
         """The lists that are read one page at a time."""
+
+    @property
+    def known_of(self) -> list[Listing]:
+        """Every list that may be shown, those that may be used again included."""
+        return [*self._of.values(), *self._kept.values()]
 
     def __getitem__(self, name: ListName) -> Listing:
         return self._of[name]
@@ -104,7 +109,7 @@ class Lists:
         read = {**self._kept, **self._of} if self._read_from == place else {}
         self._kept = {name: one for name, one in read.items() if one.fresh(now)}
         self._read_from = place
-        self._of = {name: Listing() for name in LISTS}
+        self._of = {name: Listing(log=self._session.messages) for name in LISTS}
         self._again.clear()
         self._restless = {name: _Restless() for name in LISTS}
 
@@ -146,7 +151,7 @@ class Lists:
         if state.waits:
             return
         if session.mono() - state.read_at > _SOON:
-            state.times, state.finding = 0, None
+            state.times, state.seq = 0, None
         else:
             state.times += 1
         pause = state.pause(session.limits.relist_seconds)
@@ -155,9 +160,10 @@ class Lists:
             return
         state.waits = True
         session.start_soon(self._read_later, name, pause, session.info)
-        if state.finding is None and state.times >= _TOO_OFTEN:
-            state.finding = session.messages.remark(seq, checks.restless_list(LISTS[name].method))
-            self._of[name].findings.append(state.finding)
+        if state.seq is None and state.times >= _TOO_OFTEN:
+            state.seq = seq
+            session.messages.remark(seq, checks.restless_list(LISTS[name].method), about=RESTLESS)
+            self._of[name].restless = seq
             session.changed("listing.changed", name)
 
     async def _read_later(self, name: ListName, pause: float, info: ConnectionInfo) -> None:
@@ -227,9 +233,9 @@ class Lists:
         session, kind, limits = self._session, LISTS[name], self._session.limits
         self._again.pop(name, None)
         info, size, before = session.info, 0, self._of[name]
-        listing = Listing(state="loading")
+        listing = Listing(state="loading", log=session.messages)
         if onto is not None:
-            listing.items, listing.findings = list(onto.items), list(onto.findings)
+            listing.items, listing.seqs = list(onto.items), set(onto.seqs)
             listing.pages, listing.next_cursor, listing.cursors = onto.pages, onto.next_cursor, onto.cursors
         first = onto is None
         for page in itertools.count(listing.pages + 1):
@@ -245,14 +251,14 @@ class Lists:
                 listing.error = call.error
                 break
             if call.unread is not None:
-                listing.findings += call.findings
+                listing.seqs |= call.seqs
                 words = f"A page of this list is too much to read. {call.unread}"
                 listing.error = CallError(None, words, kind="unread")
                 break
             size += len(call.reply or b"")
             result = await session.result(call)
             items = result.get(kind.key) if isinstance(result, dict) else None
-            listing.findings += call.findings
+            listing.seqs |= call.seqs
             listing.items += await _held_once(items, len(call.reply or b"")) if isinstance(items, list) else []
             listing.pages, listing.next_cursor = page, None
             if session.wire.keeps_lists:
@@ -268,9 +274,6 @@ class Lists:
                 found = f"{len(listing.items)} {kind.words}"
                 listing.stopped = f"There is more: Parley stopped after {page} pages and {found}."
             if listing.stopped is not None:
-                listing.findings.append(
-                    Finding("R5-26", "note", listing.stopped, "Follow the cursor by hand if you need more.")
-                )
                 break
             listing.cursors |= {cursor}
             listing.next_cursor = cursor
@@ -281,7 +284,6 @@ class Lists:
         if name == "tools" and session.connection is not None:
             listing.items, rejected = session.connection.learn_tools(listing.items)
             listing.rejected = [*(onto.rejected if onto is not None else ()), *rejected]
-            listing.findings += [finding for _, finding in rejected]
         listing.state = "failed" if listing.error is not None else "ready"
         listing.at = session.wall()
         if onto is None:
@@ -290,12 +292,20 @@ class Lists:
         self._of[name] = listing
         state = self._restless[name]
         state.read_at = session.mono()
-        if state.finding is not None:
-            listing.findings.append(state.finding)
+        listing.restless = state.seq
         session.changed("listing.changed", name)
         changed = self._again.pop(name, None)
         if changed is not None:
             self._changed(name, changed)
+
+    def recorded(self, name: ListName, items: list[Any], seq: int, *, more: bool) -> None:
+        """Take one page of a list as it was recorded; `more` when it follows the one before."""
+        before = self._of[name]
+        listing = Listing(state="ready", items=[*before.items, *items] if more else items, log=self._session.messages)
+        listing.seqs, listing.pages = {*(before.seqs if more else ()), seq}, before.pages + 1 if more else 1
+        listing.at = self._session.wall()
+        self._of[name] = listing
+        self._session.changed("listing.changed", name)
 
     def _freshen(self, listing: Listing, result: Any) -> None:
         """How long a list may be used again: as long as the page of it that is stale first."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from app.protocol.connection import Connection
     from app.protocol.rpc import Outgoing, Reply
     from app.protocol.timeout import Patience
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _PAUSE_SECONDS = 0.1
 _PAUSE_AT_MOST = 1.0
@@ -71,7 +71,7 @@ class _Open:
 class Rounds:
     """The rounds of one session's calls."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._raised: dict[str, anyio.Event] = {}
         self._over: deque[Round] = deque()
@@ -144,7 +144,7 @@ class Rounds:
 
         reply, error, code = await send()
         if code == stateless.HEADER_MISMATCH and connection.over_http and call.method == "tools/call":
-            self._remark(reply.seq, stateless.header_mismatch(True), call)
+            self._remark(reply.seq, stateless.header_mismatch(True))
             await self._session.lists.refresh("tools")
             reply, error, code = await send()
         if error is not None:
@@ -170,9 +170,8 @@ class Rounds:
     def _begin(self, call: Call, needed: stateless.InputRequired, seq: int) -> _Open:
         methods = {key: _method(each) for key, each in needed.requests.items()}
         turn = Round(len(call.rounds) + 1, seq, methods, needed.has_state, needed.state)
-        call.findings += self._session.messages.findings(seq)
         for finding in needed.findings:
-            self._remark(seq, finding, call)
+            self._remark(seq, finding)
         call.rounds.append(turn)
         self._session.changed("call.changed", call.id)
         return _Open(turn)
@@ -196,15 +195,10 @@ class Rounds:
         admitted = {key: _admit(key, each, connection) for key, each in needed.requests.items()}
         for key, (method, params, findings) in admitted.items():
             for finding in findings:
-                self._remark(turn.reply_seq, finding, call)
+                self._remark(turn.reply_seq, finding, key)
+            deliver = partial(self._deliver, opened, key)
             ask = session.asks.new(
-                "input-required",
-                method,
-                params,
-                turn.reply_seq,
-                partial(self._deliver, opened, key),
-                call_id=call.id,
-                findings=list(findings),
+                "input-required", method, params, turn.reply_seq, deliver, call_id=call.id, about=key
             )
             opened.asks[key], turn.asks[key] = ask, ask.id
         try:
@@ -337,12 +331,8 @@ class Rounds:
         again.retry_of = call.id
         return again
 
-    def _remark(self, seq: int, finding: Finding, call: Call | None = None) -> None:
-        """A remark beside a message. What stands beside the last reply of a call is taken over when it settles, so a
-        call is named only for the replies before."""
-        kept = self._session.messages.remark(seq, finding)
-        if call is not None:
-            call.findings.append(kept)
+    def _remark(self, seq: int, finding: Finding, key: str = "") -> None:
+        self._session.messages.remark(seq, finding, about=key)
 
 
 _OF_A_RETRY = frozenset({"inputResponses", "requestState"})

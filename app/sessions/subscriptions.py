@@ -17,12 +17,12 @@ import anyio
 
 from app.core.errors import Gone, Refused
 from app.core.rules import stateless
-from app.core.wire import Finding, Message, RpcId
+from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
 
 if TYPE_CHECKING:
     from app.protocol.connection import Connection
     from app.protocol.rpc import Outgoing
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 SubscriptionState = Literal["opening", "open", "ended", "lost", "stopped", "refused"]
 LIVE: frozenset[SubscriptionState] = frozenset({"opening", "open"})
@@ -64,9 +64,17 @@ class Subscription:
     """How it ended."""
     events: deque[Heard] = field(default_factory=lambda: deque(maxlen=_EVENTS))
     heard: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about it."""
+    beside: set[int] = field(default_factory=set)
+    """The messages that were remarked on for its sake."""
     over: bool = False
     """The server said that it is over, before the stream ended."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about it."""
+        return self.log.findings_of(self.beside, about=self.id)
 
     @property
     def live(self) -> bool:
@@ -81,7 +89,7 @@ class Subscription:
 class Subscriptions:
     """The subscriptions of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self.of: OrderedDict[str, Subscription] = OrderedDict()
         self._ids = itertools.count(1)
@@ -104,7 +112,7 @@ class Subscriptions:
         if len(self.live) >= _MOST_OPEN:
             raise Refused(f"{_MOST_OPEN} subscriptions are open already. Stop one first.")
         one = Subscription(f"l{next(self._ids)}", stateless.clean_filter(asked), session.wall(), session.info.number)
-        one.by_task = by_task
+        one.by_task, one.log = by_task, session.messages
         if not one.asked:
             raise Refused("Choose at least one thing to hear of.", {"/notifications": ["Choose something."]})
         self.of[one.id] = one
@@ -186,12 +194,12 @@ class Subscriptions:
         number = meta.get(stateless.META_SUBSCRIPTION) if isinstance(meta, dict) else None
         if number is None:
             if method in HEARD or method == ACKNOWLEDGED:
-                self._session.finding(message.seq, stateless.no_subscription(method))
+                self._session.messages.remark(message.seq, stateless.no_subscription(method))
             return False
         present = self._session.info.number  # each connection counts its requests from the beginning
         one = next((each for each in self.of.values() if (each.connection, each.rpc_id) == (present, number)), None)
         if one is None:
-            self._session.finding(message.seq, stateless.unknown_subscription(number))
+            self._session.messages.remark(message.seq, stateless.unknown_subscription(number))
             return False
         if method == ACKNOWLEDGED:
             self._acknowledged(one, params, message)
@@ -258,9 +266,13 @@ class Subscriptions:
 
     def _remark(self, one: Subscription, seq: int, finding: Finding) -> None:
         """Beside the message always, and with the subscription once: a server may do the same wrong a million times."""
-        kept = self._session.messages.remark(seq, finding)
-        if len(one.findings) < _FINDINGS and all((each.id, each.text) != (kept.id, kept.text) for each in one.findings):
-            one.findings.append(kept)
+        before = one.findings
+        said = any((each.id, each.text) == (finding.id, finding.text) for each in before)
+        if said or len(before) >= _FINDINGS:
+            self._session.messages.remark(seq, finding)
+        else:
+            self._session.messages.remark(seq, finding, about=one.id)
+            one.beside.add(seq)
 
     def _changed(self, one: Subscription) -> None:
         self._session.changed("subscription.changed", one.id)

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from app.sessions import Session
+from app.settings import Limits
 from tests.drive import ME, call, call_tool, connected, echoes, feeling, findings, flushed, inbound, raw_target, settled
 
 HEAD = '{"jsonrpc":"2.0","id":$ID,'
@@ -180,6 +181,20 @@ async def test_output_that_does_not_fit_its_schema_is_a_finding(session: Session
     assert "has no `structuredContent`" in missing.findings[0].text
     failed = await call_tool(session, "say", {"lines": [HEAD + '"result":{"content":[],"isError":true}}']})
     assert failed.findings == [], "a tool error need not have any"
+
+
+@pytest.mark.requirement("R5-29")
+@pytest.mark.parametrize("limits", [Limits(log_messages=50, findings=20)])
+async def test_a_call_keeps_its_findings_when_its_messages_have_left_the_log(session: Session):
+    await connected(session, raw_target(**tool_with({"type": "object", "required": ["n"]})))
+    wrong = await call_tool(session, "say", {"lines": structured({})})
+    found = wrong.findings
+    assert [each.id for each in found] == ["R5-29"] and found[0].message_seq == wrong.legs[-1].reply_seq
+    odd = json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}})
+    for _ in range(10):
+        await call_tool(session, "say", {"lines": [odd] * 100 + structured({"n": 1})})
+    assert session.messages.get(found[0].message_seq or 0) is None and session.messages.rows_dropped > 900
+    assert wrong.findings == found
 
 
 @pytest.mark.requirement("R5-29", "S38")

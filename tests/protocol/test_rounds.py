@@ -337,6 +337,20 @@ async def test_links_have_no_id_in_this_era_and_error_32042_is_gone(session: Ses
     assert "R4-49" in [each.id for each in failed.findings]
 
 
+@pytest.mark.requirement("R4-49")
+async def test_questions_of_one_message_have_their_own_findings_and_the_call_has_all(
+    session: Session, tmp_path: Path
+) -> None:
+    old = ask_link()
+    old["params"]["elicitationId"] = "e1"
+    peer = modern_stdio(tmp_path / "record", scripts={"ask": [needs("s", a=ask_form(), b=old, c=old), TELLS]})
+    await reach(session, peer)
+    running, asked = await begin(session, "ask", 3)
+    assert [[each.id for each in ask.findings] for ask in asked] == [[], ["R4-49"], ["R4-49"]]
+    beside = session.messages.findings(running.legs[0].reply_seq or 0)
+    assert running.findings == list(beside) and [each.id for each in beside] == ["R4-49", "R4-49"]
+
+
 @pytest.mark.requirement("R6-31", "R6-50")
 async def test_a_call_that_ends_takes_its_asks_with_it(session: Session, tmp_path: Path) -> None:
     peer = modern_stdio(tmp_path / "record", scripts={"ask": [needs("s", a=ask_form(), b=ask_form()), TELLS]})

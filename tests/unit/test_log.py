@@ -10,7 +10,7 @@ from app.core.events import EventLog
 from app.core.json.text import Parsed, dump, parse
 from app.core.log import MessageLog, StderrLog
 from app.core.summary import gist
-from app.core.wire import Direction, Finding, Message, kind_of, rpc_id_of
+from app.core.wire import Direction, Exchange, Finding, Message, kind_of, rpc_id_of
 from app.settings import Limits
 
 
@@ -142,14 +142,86 @@ def test_findings_stand_beside_their_message_bounded_and_counted():
     book = Book(findings_per_message=3, findings=5)
     message = book.write("in", {"method": "a"})
     for number in range(10):
-        stamped = book.log.remark(message.seq, Finding("R5-01", "must", f"remark {number % 5}"))
-        assert stamped.message_seq == message.seq
+        book.log.remark(message.seq, Finding("R5-01", "must", f"remark {number % 5}"))
     assert [each.text for each in book.log.findings(message.seq)] == ["remark 0", "remark 1", "remark 2"]
+    assert {each.message_seq for each in book.log.findings(message.seq)} == {message.seq}
     assert book.log.findings_total == 10
     for _ in range(10):
         book.log.remark(book.write("in", {"method": "a"}).seq, Finding("R5-01", "must", "x"))
     assert book.log.findings(message.seq) == (), "the oldest left"
     assert book.log.findings(12345) == ()
+
+
+def texts(book: Book, *args: Any, **more: Any) -> list[str]:
+    return [each.text for each in book.log.findings_of(*args, **more)]
+
+
+def test_whoever_is_made_of_messages_asks_the_log_what_was_remarked_about_them():
+    book = Book()
+    first, second, other = (book.write("in", {"method": name}).seq for name in "abc")
+    book.log.note("c1", Finding("R2-01", "note", "as a task"))
+    for seq, text in ((second, "late"), (first, "early"), (other, "of another"), (second, "later")):
+        book.log.remark(seq, Finding("R5-01", "must", text))
+    book.log.note("c1", Finding("R2-01", "note", "at the end"))
+    assert texts(book, {second, first}) == ["early", "late", "later"], "in the order of the messages"
+    assert texts(book, [first], ["c1"]) == ["early", "as a task", "at the end"]
+    assert texts(book, [], ["c2"]) == []
+
+
+def test_one_message_may_bring_several_things_and_each_has_findings_of_its_own():
+    book = Book(findings_per_message=2, open_asks=3)
+    seq = book.write("in", {"id": 1, "result": {}}).seq
+    book.log.remark(seq, Finding("R6-31", "must", "of all"))
+    for key in "abcdefg":
+        for number in range(4):
+            book.log.remark(seq, Finding("R4-30", "note", f"{key}{number}"), about=key)
+    assert texts(book, [seq], about="a") == ["a0", "a1"] and texts(book, [seq], about="") == ["of all"]
+    kept = ["of all", "a0", "a1", "b0", "b1", "c0", "c1"]
+    assert texts(book, [seq]) == kept, "bounded by as many as can be open"
+    assert [each.text for each in book.log.findings(seq)] == kept
+
+
+@pytest.mark.parametrize("bound", ["rows", "findings"])
+def test_a_finding_outlives_its_row_while_somebody_refers_to_it(bound: str):
+    book = Book(**({"log_messages": 5} if bound == "rows" else {"findings": 5}))
+    held, loose = (book.write("in", {"method": name}).seq for name in "ab")
+    book.log.referred = lambda: (held, "c1")
+    for seq in (held, loose):
+        book.log.remark(seq, Finding("R5-01", "must", "first"))
+    for subject in ("c1", "c2"):
+        book.log.note(subject, Finding("R2-01", "note", "noted"))
+    for _ in range(600):
+        book.log.remark(book.write("in", {"method": "flood"}).seq, Finding("R5-01", "must", "x"))
+    assert book.log.findings(held) == () and texts(book, [held], ["c1"]) == ["first", "noted"]
+    assert texts(book, [loose], ["c2"]) == [], "nobody refers to it"
+    book.log.remark(held, Finding("R5-01", "must", "late"))
+    assert texts(book, [held]) == ["first", "late"]
+
+
+def test_every_request_has_a_place_among_the_messages_and_is_bounded():
+    book = Book(exchanges=3, exchange_messages=2, log_messages=4)
+    stream = Exchange("GET", "http://x", 0.0, ())
+    book.log.exchanged(stream)
+    seqs = [book.write("in", {"method": "a"}, exchange=stream).seq for _ in range(6)]
+    assert (stream.seq, stream.carried, stream.message_seqs) == (1, 6, seqs[-2:])
+    for _ in range(3):
+        book.log.exchanged(Exchange("GET", "http://x", 0.0, ()))
+    kept = book.log.exchanges()
+    assert len(kept) == 3 and stream not in kept
+    assert book.log.exchange(seqs[-1]) is stream, "a row that is kept keeps its own"
+    assert book.log.exchanges(kept[0].seq) == kept[1:] and book.log.exchanges(0, kept[1].seq) == kept[:1]
+    assert [each.kind for each in book.events.since(0) or []].count("exchange.recorded") == 4
+
+
+def test_what_outlives_its_row_is_bounded_too():
+    book = Book(log_messages=5, findings_outlived=10)
+    seqs: list[int] = []
+    book.log.referred = lambda: seqs
+    for _ in range(1_000):
+        seqs.append(book.write("in", {"method": "flood"}).seq)
+        book.log.remark(seqs[-1], Finding("R5-01", "must", "x"))
+    assert 10 <= len(book.log.findings_of(seqs)) <= 10 + 5 + 256
+    assert len(book.log.findings_of(seqs[-10:])) == 10
 
 
 # --- stderr -----------------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ PYTHON = {
     "app/core/schema/explain.py:_time()": Row(PERSON, worst=("00:00:00.0",)),
     "app/core/forms/tree.py:_UNIDENTIFIED": Row("names in schemas of a server"),
     "app/core/forms/tree.py:_UNNAMEABLE": Row("names in schemas of a server"),
-    "app/core/forms/values.py:_NUMBER": Row(PERSON, worst=("1.", "1e")),
+    "app/core/json/values.py:_NUMBER": Row(PERSON, worst=("1.", "1e")),
     "app/core/forms/words.py:item_name()": Row(
         "labels in schemas of a server", worst=("ies", "sses"), patterns=lambda: [each[0] for each in words._SINGULARS]
     ),
@@ -120,7 +120,6 @@ PYTHON = {
     "app/core/targets.py:_TOKEN": Row(PERSON),
     "app/core/uritemplate.py:_ESCAPED": Row(SERVER),
     "app/core/uritemplate.py:_EXPRESSION": Row(SERVER, worst=("{a{",)),
-    "app/core/uritemplate.py:_NAME": Row(SERVER, worst=("a.", "%aa", "a%aa.")),
     "app/core/uritemplate.py:_VARIABLE": Row(SERVER, worst=("a.", "%aa", "a%aa.", "a:1")),
     "app/protocol/links/http.py:_SESSION_ID": Row(SERVER),
     "app/protocol/rpc.py:_NUMBER": Row(SERVER),

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from app.core.asks import related_task_of
 from app.core.times import LAST_MOMENT, wire_time
-from app.core.wire import Finding
+from app.core.wire import NO_FINDINGS, Finding, Findings
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
@@ -322,9 +322,17 @@ class ClientTask:
     polls: int = 0
     notified: int = 0
     asks: list[str] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    """Who knows what was remarked about it."""
+    beside: set[int] = field(default_factory=set)
+    """The messages that were remarked on for its sake."""
     visits: list[Visit] = field(default_factory=list)
     """What happened, oldest first; of very many polls the oldest are forgotten."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about it; what its questions are about is said with those."""
+        return self.log.findings_of(self.beside, [self.id], about=self.id)
 
     @property
     def terminal(self) -> bool:

@@ -23,13 +23,13 @@ from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
     from app.protocol.rpc import Reply
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 
 class TaskInputs:
     """The inputs and outcomes of the extension tasks of one session."""
 
-    def __init__(self, session: Session, polling: Polling) -> None:
+    def __init__(self, session: Workspace, polling: Polling) -> None:
         self._session, self._polling = session, polling
 
     def heard(self, task: ClientTask, value: dict[str, Any], seq: int, sent: int | None) -> None:
@@ -78,11 +78,9 @@ class TaskInputs:
             return
         method, params, findings = asks.admit_embedded(request, session.options, connection.offered)
         for finding in findings:
-            session.finding(seq, finding)
+            session.messages.remark(seq, finding, about=key)
         deliver = partial(self._deliver, task, key)
-        ask = session.asks.new(
-            "task-input", method, params, seq, deliver, call_id=task.call_id, task=task, findings=findings
-        )
+        ask = session.asks.new("task-input", method, params, seq, deliver, call_id=task.call_id, task=task, about=key)
         task.inputs[key] = ask.id
         if session.asks.put(ask):
             session.start_soon(session.asks.hand_over, ask)

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 from app.core.errors import Refused
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
-from app.core.wire import Finding
+from app.core.wire import NO_FINDINGS, Finding, Findings
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
     from app.protocol.connection import Connection
-    from app.sessions.session import Session
     from app.sessions.tasks.running import ClientTasks
+    from app.sessions.workspace import Workspace
 
 KEPT = 1_000
 """Tasks remembered, of a list or of our own."""
+_FINDINGS = 20
 
 
 @dataclass(slots=True)
@@ -37,13 +38,20 @@ class TaskListing:
     found: int = 0
     error: str = ""
     stopped: str = ""
-    findings: list[Finding] = field(default_factory=list)
+    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
+    seqs: list[int] = field(default_factory=list)
+    """The messages that its pages came with."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was remarked about its pages; what is wrong with a task that can be followed is said with that."""
+        return self.log.findings_of(self.seqs)[:_FINDINGS]
 
 
 class TaskList:
     """Reads the list of one session's server."""
 
-    def __init__(self, session: Session, owner: ClientTasks, polling: Polling) -> None:
+    def __init__(self, session: Workspace, owner: ClientTasks, polling: Polling) -> None:
         self._session, self._tasks, self._polling = session, owner, polling
         self.listing = TaskListing()
 
@@ -57,7 +65,7 @@ class TaskList:
         if not self._tasks.capable.list:
             raise Refused("The server did not declare `tasks.list`, so it cannot be asked for all its tasks.")
         if self.listing.state != "loading":
-            self.listing = TaskListing("loading")
+            self.listing = TaskListing("loading", log=self._session.messages)
             self._session.changed("tasks.listed", "tasks")
             self._session.start_soon(self._list, connection, self.listing)
 
@@ -115,6 +123,7 @@ class TaskList:
         if reply.is_error:
             listing.error = "The server answered with error {}: {}".format(*error_of(reply))
             return None
+        listing.seqs.append(reply.seq)
         result = reply.value.get("result")
         if not isinstance(result, dict):
             listing.error = "The answer is no list of tasks."
@@ -128,7 +137,8 @@ class TaskList:
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
-            listing.findings += findings[: max(0, 20 - len(listing.findings))]
+            for finding in findings:
+                session.messages.remark(listing.seqs[-1], finding)
             return None
         task = self._tasks.known.get(seen.task_id)
         if task is None:

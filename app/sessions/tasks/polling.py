@@ -21,7 +21,7 @@ from app.core.wire import Finding, RpcId
 if TYPE_CHECKING:
     from app.protocol.connection import Connection
     from app.protocol.rpc import Reply
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _FAILED_POLLS = 5
 """So many polls in a row without a usable answer, and we stop."""
@@ -32,7 +32,7 @@ _FINDINGS = 50
 class Polling:
     """Asks after the tasks of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._nudges: dict[str, anyio.Event] = {}
         self._asked: set[str] = set()
@@ -225,17 +225,19 @@ class Polling:
         self.nudge(task)
 
     def remark(self, task: ClientTask, finding: Finding, seq: int | None) -> None:
-        """Keep a remark with the task, once, beside its call, and beside the message."""
-        if (
-            any((one.id, one.text) == (finding.id, finding.text) for one in task.findings)
-            or len(task.findings) >= _FINDINGS
-        ):
+        """Keep a remark about a task and its call, once: beside a message, or with the task where none says it."""
+        before = task.findings
+        if any((one.id, one.text) == (finding.id, finding.text) for one in before) or len(before) >= _FINDINGS:
             return
-        kept = finding if seq is None else self._session.messages.remark(seq, finding)
-        task.findings.append(kept)
         call = self._session.calls.get(task.call_id or "")
+        if seq is None:
+            self._session.messages.note(task.id, finding)
+        else:
+            self._session.messages.remark(seq, finding, about=task.id)
+            task.beside.add(seq)
+            if call is not None:
+                call.beside.add(seq)
         if call is not None:
-            call.findings.append(kept)
             self._session.changed("call.changed", call.id)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from app.core.wire import Message
     from app.protocol.connection import Connection
     from app.protocol.rpc import Reply
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
 
@@ -57,7 +57,7 @@ EVENTS: dict[str, str] = {
 class ClientTasks:
     """The tasks of one session that run on its server, over all its connections."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self.tasks: OrderedDict[str, ClientTask] = OrderedDict()
         """By our own id, the recent ones also after the server forgot them."""
@@ -78,8 +78,8 @@ class ClientTasks:
     def wire(self) -> TaskWire | None:
         """How tasks are spoken of on this connection; None when it has none."""
         if not self._session.wire.asks_for_tasks:
-            connection = self._session.connection
-            offered = connection.offered.get("extensions") if connection is not None else None
+            declared = self._session.info.client_capabilities
+            offered = declared.get("extensions") if isinstance(declared, dict) else None
             return EXTENSION if isinstance(offered, dict) and stateless.TASKS in offered else None
         return CORE if self._session.info.protocol_version == "2025-11-25" else None
 
@@ -125,12 +125,12 @@ class ClientTasks:
         value = self._created(reply) if call.method == "tools/call" else None
         if value is None or wire is None:
             if call.as_task and not reply.is_error:
-                self._remark_call(call, tasks.ignored_task(), reply.seq)
+                session.messages.remark(reply.seq, tasks.ignored_task())
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
             for finding in findings:
-                self._remark_call(call, finding, reply.seq)
+                session.messages.remark(reply.seq, finding)
             return None
         task = self.new(seen, wire)
         task.call_id, task.tool = call.id, call.subject
@@ -437,6 +437,10 @@ class ClientTasks:
             while len(self._early) > _EARLY:
                 self._early.popitem(last=False)
 
+    def hear(self, task: ClientTask, value: Any, seq: int, sent: int | None) -> None:
+        """Take what a reply says of a task; `sent` is the request."""
+        self._polling.hear(task, value, seq, sent)
+
     def connection_ended(self) -> None:
         """Nothing of this connection can be asked for any more; what is known stays to look at."""
         for task in list(self.known.values()):
@@ -465,6 +469,7 @@ class ClientTasks:
             connection=session.info.number,
             known_at=session.wall(),
             known=session.mono(),
+            log=session.messages,
         )
         self.tasks[task.id] = task
         for old in [one for one in self.tasks.values() if not one.followed][: max(0, len(self.tasks) - KEPT)]:
@@ -472,6 +477,3 @@ class ClientTasks:
             if self.known.get(old.task_id) is old:
                 del self.known[old.task_id]
         return task
-
-    def _remark_call(self, call: Call, finding: Finding, seq: int) -> None:
-        call.findings.append(self._session.messages.remark(seq, finding))
