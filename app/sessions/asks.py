@@ -56,7 +56,7 @@ class Asks:
         done = anyio.Event()
         related = asks.related_task_of(request.params)
 
-        async def deliver(answer: Answer) -> Delivery:
+        async def deliver(_: Ask, answer: Answer) -> Delivery:
             await request.respond(_payload(answer, related))
             done.set()
             return "sent"
@@ -78,7 +78,7 @@ class Asks:
         """Put a task to whoever answers; the server polls us for it. Raises RpcError when too many asks are open."""
         store = self._store
 
-        async def deliver(answer: Answer) -> Delivery:
+        async def deliver(_: Ask, answer: Answer) -> Delivery:
             if store is None or not store.settle(task, answer):
                 raise Gone("The task is settled already. Yours was not sent.")
             return "sent"
@@ -166,7 +166,7 @@ class Asks:
         """Send what was said at once; where that fails, the reply channel knows whether it will be asked again."""
         if ask.answer is not None:
             with contextlib.suppress(Gone):
-                await ask.deliver(ask.answer)
+                await ask.deliver(ask, ask.answer)
 
     def consider(self, ask: Ask) -> None:
         """Let everybody who answers consider an ask, from the first one on; whoever was at it begins again."""
@@ -190,8 +190,8 @@ class Asks:
         method: str,
         params: dict[str, Any],
         seq: int,
+        deliver: Deliver,
         *,
-        deliver: Deliver | None = None,
         call_id: str | None = None,
         candidates: tuple[str, ...] = (),
         task: ReceiverTask | ClientTask | None = None,
@@ -199,7 +199,7 @@ class Asks:
         about: str = "",
     ) -> Ask:
         """An ask that nobody has seen yet. `task` is what it ends with, `about` its key where its message asks for
-        several things; a channel that needs the ask is set later."""
+        several things."""
         session = self._session
         message = session.messages.get(seq)
         return Ask(
@@ -211,7 +211,7 @@ class Asks:
             asked_at=session.wall(),
             message_seq=seq,
             connection=session.info.number,
-            deliver=deliver or nobody,
+            deliver=deliver,
             size=0 if message is None else message.size,
             expires_at=None if task is None else task.expires_at,
             call_id=call_id,
@@ -241,7 +241,7 @@ class Asks:
             request.method,
             request.params,
             seq,
-            deliver=deliver,
+            deliver,
             call_id=None if call is None else call.id,
             candidates=() if call is not None or runs is not None else tuple(each.id for each in causes if each.legs),
             task=task or runs,
@@ -315,8 +315,3 @@ def _payload(answer: Answer, related: str | None) -> dict[str, Any]:
     if answer.error is not None:
         return {"error": answer.error.wire()}
     return {"result": asks.with_related_task(answer.result or {}, related)}
-
-
-async def nobody(_: Answer) -> Delivery:
-    """The channel of an ask that nobody waits for, or that has none yet."""
-    raise Gone("Nobody waits for this.")

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.asks import METHODS, Answer, AnsweredBy, Ask, Origin
+from app.core.asks import METHODS, Answer, AnsweredBy, Ask, Delivery, Origin
 from app.core.calls import Call, CallError, Leg
-from app.core.errors import RpcError
+from app.core.errors import Gone, RpcError
 from app.core.inbox import InboxFull
 from app.core.json.text import parse, whole
 from app.core.revisions import HANDSHAKE, STATELESS
@@ -212,7 +212,7 @@ class Replay(Workspace):
         running = [call for call in self.calls.values() if not call.settled and not call.quiet]
         call = running[0] if len(running) == 1 else None
         origin: Origin = "receiver-task" if isinstance(params.get("task"), dict) else "request"
-        ask = self.asks.new(origin, method, params, message.seq, call_id=None if call is None else call.id)
+        ask = self.asks.new(origin, method, params, message.seq, _nobody, call_id=None if call is None else call.id)
         try:
             self.inbox.add(ask)
         except InboxFull:
@@ -284,3 +284,8 @@ def _as_asked(params: dict[str, Any], message: Message) -> dict[str, Any]:
         return params
     rest = {key: value for key, value in meta.items() if key != "progressToken"}
     return {**params, "_meta": rest} if rest else {key: value for key, value in params.items() if key != "_meta"}
+
+
+async def _nobody(ask: Ask, answer: Answer) -> Delivery:
+    """The reply channel of an ask that was recorded."""
+    raise Gone("This was recorded. Nobody waits for an answer.")

@@ -228,7 +228,7 @@ def test_keys_of_tools_are_names_where_they_can_be():
 
 
 def asked(session: Session, aid: str = "a1", **changes: Any) -> Ask:
-    async def nowhere(answer: Answer) -> Delivery:
+    async def nowhere(ask: Ask, answer: Answer) -> Delivery:
         return "sent"
 
     params = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 5}

@@ -79,8 +79,8 @@ class TaskInputs:
         method, params, findings = asks.admit_embedded(request, session.options, connection.offered)
         for finding in findings:
             session.messages.remark(seq, finding, about=key)
-        ask = session.asks.new("task-input", method, params, seq, call_id=task.call_id, task=task, about=key)
-        ask.deliver = partial(self._deliver, task, key, ask)
+        deliver = partial(self._deliver, task, key)
+        ask = session.asks.new("task-input", method, params, seq, deliver, call_id=task.call_id, task=task, about=key)
         task.inputs[key] = ask.id
         if session.asks.put(ask):
             session.start_soon(session.asks.hand_over, ask)
