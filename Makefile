@@ -19,7 +19,7 @@ compile = $(UV) pip compile --quiet $(UPGRADE) --universal --python-version 3.11
 	--no-emit-index-url --constraints .lock/constraints.in --custom-compile-command "make lock"
 
 .DELETE_ON_ERROR:
-.PHONY: help run test test-peers conformance attacks long-task check format bench screenshots setup chromium lock clean
+.PHONY: help run test test-peers conformance attacks long-task check format coverage bench screenshots setup chromium lock clean
 
 help:
 	@echo "make run          start Parley with the demo one click away (ARGS=... goes to its command line)"
@@ -30,6 +30,7 @@ help:
 	@echo "make long-task    the browser test of a task that takes 30 seconds"
 	@echo "make check        style, types, layers and templates; seconds"
 	@echo "make format       let ruff put style and imports right"
+	@echo "make coverage     which lines and branches of app/ the tests reach (TESTS=... for some tests only); slow"
 	@echo "make bench        measure what README.md claims"
 	@echo "make screenshots  take the pictures of every page"
 	@echo "make lock         write the pinned lists anew (UPGRADE=--upgrade takes newer releases)"
@@ -65,6 +66,15 @@ check: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+
+# A test that only fails because measuring is slow is shown, and does not cost the figure.
+coverage: setup
+	$(PY) -m coverage erase
+	-$(PY) -m coverage run -m pytest -n 3 --dist worksteal \
+		$(or $(TESTS),--ignore=tests/browser --ignore=tests/old_peers) $(PYTEST_ARGS)
+	$(if $(TESTS),,-$(PY) -m coverage run -m pytest -n 2 --dist worksteal tests/browser $(PYTEST_ARGS))
+	$(PY) -m coverage combine --quiet
+	$(PY) -m coverage report
 
 bench: setup
 	$(PY) -m tests.bench
@@ -146,5 +156,5 @@ lock: $(VENV)/.dev
 	$(PY) -m tests.peers conformance install --package-lock-only --no-progress --loglevel=error
 
 clean:
-	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(OLD:%=.venv-old-%) $(NODE)/node_modules $(CONFORMANCE)/node_modules dist build .screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(OLD:%=.venv-old-%) $(NODE)/node_modules $(CONFORMANCE)/node_modules dist build .screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
 import anyio.abc
@@ -21,18 +21,24 @@ from app.core.lane import give_back_soon
 from app.core.options import Options
 from app.core.revisions import Era
 from app.core.targets import AnyTarget, StdioTarget, target_digest
+from app.protocol import judge
 from app.protocol.links import Opener, open_link
 from app.sessions.identity import Identity
+from app.sessions.replay import Replay
 from app.sessions.session import Session
+from app.sessions.workspace import Workspace
 from app.settings import Limits, Settings
 from app.store import Store
 
 if TYPE_CHECKING:
     from app.egress import Egress
 
+_Role = TypeVar("_Role", bound=Workspace)
+
 logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
+_CALM_SECONDS = 5.0
 
 
 class SessionRegistry:
@@ -51,13 +57,13 @@ class SessionRegistry:
         self.open_link = open_link
         self.group: anyio.abc.TaskGroup
         self.closing = False
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, Workspace] = {}
         self._numbers = itertools.count(1)
         self._loaded = anyio.Event()
         self._consents: dict[str, set[str]] = {}
         self._frozen: set[str] = set()
         """Sessions that were open when everything was set aside for good: the collector does not see them."""
-        self.store = Store(settings.data_dir, wall, eras=settings.limits.known_eras)
+        self.store = Store(settings.data_dir, wall, eras=settings.limits.known_eras, calm=self._calm)
         self._stack = contextlib.AsyncExitStack()
         self.egress: Egress
         self.own_ports: set[int] = {settings.port} - {0}
@@ -102,7 +108,6 @@ class SessionRegistry:
         def load() -> Egress:
             import app.protocol.connection  # noqa: F401
             from app.egress import Egress, Policy
-            from app.protocol import judge
 
             judge.load()
 
@@ -118,7 +123,14 @@ class SessionRegistry:
     # ---- sessions
 
     def open(self, identity: Identity) -> Session:
-        """A new session. Refused over a limit, or while shutting down."""
+        """A new session of the client's role. Refused over a limit, or while shutting down."""
+        return self._opened(identity, Session)
+
+    def open_replay(self, identity: Identity) -> Replay:
+        """A new workspace for frames that were recorded. Refused as a session is."""
+        return self._opened(identity, Replay)
+
+    def _opened(self, identity: Identity, role: type[_Role]) -> _Role:
         limits: Limits = self.settings.limits
         if self.closing:
             raise Refused("Parley is shutting down.")
@@ -128,24 +140,24 @@ class SessionRegistry:
             )
         if len(self._sessions) >= limits.sessions:
             raise Refused("This Parley has no room for another session. Try again later.")
-        session = Session(f"r0-{secrets.token_urlsafe(12)}", next(self._numbers), identity, self)
+        session = role(f"r0-{secrets.token_urlsafe(12)}", next(self._numbers), identity, self)
         self._sessions[session.id] = session
         return session
 
-    def find(self, identity: Identity, sid: str) -> Session | None:
+    def find(self, identity: Identity, sid: str) -> Workspace | None:
         """A session of this identity; somebody else's is as unknown as one that never was (S15)."""
         session = self._sessions.get(sid)
         return session if session is not None and session.owner == identity.id else None
 
-    def of(self, identity: Identity) -> list[Session]:
+    def of(self, identity: Identity) -> list[Workspace]:
         """The open sessions of an identity, oldest first."""
         return [session for session in self._sessions.values() if session.owner == identity.id]
 
-    def busy_beside(self, session: Session) -> bool:
+    def busy_beside(self, session: Workspace) -> bool:
         """Whether a call runs in any other session."""
         return any(other.calls.busy for other in self._sessions.values() if other is not session)
 
-    async def close(self, session: Session) -> None:
+    async def close(self, session: Workspace) -> None:
         """End a session. It cannot be found from the first moment on."""
         self._sessions.pop(session.id, None)
         await session.close()
@@ -173,7 +185,7 @@ class SessionRegistry:
         for session in list(self._sessions.values()):
             self.start_soon(self._close_idle, session, seconds)
 
-    async def _close_idle(self, session: Session, seconds: float) -> None:
+    async def _close_idle(self, session: Workspace, seconds: float) -> None:
         if not session.closed and session.idle_for() >= seconds:
             logger.info("session %s was idle and is closed", session.id)
             await self.close(session)
@@ -204,7 +216,13 @@ class SessionRegistry:
 
     def remember(self, identity: Identity, target: AnyTarget, options: Options | None = None) -> None:
         """Keep a target among the recent ones; the disk follows when it can."""
-        self.start_soon(self.store.write, self.store.used(identity.id, target, options or Options()))
+        self.start_soon(self.store.follow, self.store.used(identity.id, target, options or Options()))
+
+    async def _calm(self) -> None:
+        """Wait until nobody connects: what is imported then, in a thread, takes the interpreter from no handshake."""
+        await self.until_ready()
+        for session in list(self._sessions.values()):
+            await session.wait_connection(_CALM_SECONDS)
 
     def recent(self, identity: Identity) -> list[AnyTarget]:
         """The targets this identity used, newest first."""

@@ -15,11 +15,12 @@ from urllib.parse import urlencode
 
 import anyio.to_thread
 
+from app.core.figures import grouped
 from app.core.json import text as jsontext
 from app.core.lane import apart
 from app.core.times import wire_time
 from app.core.wire import Exchange, Finding, Message
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import render as show
 from app.web.problems import invalid
 from app.web.render import Html
@@ -90,7 +91,7 @@ class LogFilter:
         """As the query of an address."""
         return urlencode({key: value for key, value in asdict(self).items() if value})
 
-    def search(self, session: Session, messages: list[Message]) -> list[Message]:
+    def search(self, session: Workspace, messages: list[Message]) -> list[Message]:
         """Those of the messages that match; reads only, so it may run in a thread."""
         if not self:
             return messages
@@ -116,7 +117,7 @@ class LogFilter:
         ]
 
 
-async def search(session: Session, wanted: LogFilter) -> list[Message]:
+async def search(session: Workspace, wanted: LogFilter) -> list[Message]:
     """Every kept message that matches, oldest first. Looks into bodies, so it runs in a thread."""
     kept = session.messages.last(len(session.messages))
     return await anyio.to_thread.run_sync(wanted.search, session, kept) if wanted else kept
@@ -141,13 +142,13 @@ class Found:
         return bool(self.filter)
 
 
-def _found_rows(session: Session, messages: list[Message]) -> Html:
+def _found_rows(session: Workspace, messages: list[Message]) -> Html:
     """Rows with ids of their own: the same messages stand in `#log` too."""
     return log_rows(session, messages, found=True)
 
 
 def found(
-    session: Session,
+    session: Workspace,
     wanted: LogFilter,
     matching: list[Message],
     *,
@@ -171,7 +172,7 @@ def found(
         filter=wanted,
         swap=swap,
         rows=_found_rows(session, chosen),
-        words=f"{show.number(len(matching))} of {show.number(len(session.messages))}" if wanted else "",
+        words=f"{grouped(len(matching))} of {grouped(len(session.messages))}" if wanted else "",
         earlier=chosen[0].seq if more else None,
         mark=newest[0].seq if newest else 0,
         methods=sorted(methods)[:METHODS],
@@ -192,7 +193,7 @@ class FoundPart(Context):
         raise NotImplementedError
 
 
-async def export(session: Session, wanted: LogFilter) -> AsyncIterator[bytes]:
+async def export(session: Workspace, wanted: LogFilter) -> AsyncIterator[bytes]:
     """Every message that is kept now, one JSON object to a line."""
     kept = await search(session, wanted)
 
@@ -206,7 +207,7 @@ async def export(session: Session, wanted: LogFilter) -> AsyncIterator[bytes]:
 # --------------------------------------------------------------------------------------------------------------- log
 
 
-def message_json(session: Session, message: Message) -> dict[str, Any]:
+def message_json(session: Workspace, message: Message) -> dict[str, Any]:
     """One message for scripts: `raw` is text, or null with `raw_base64` where the bytes are not UTF-8."""
     raw = session.messages.raw(message.seq)
     text: str | None = None
@@ -274,7 +275,7 @@ class Log(Context):
     earlier: int | None
     dropped: int
     found: Found
-    session: Session
+    session: Workspace
     after: int | None
     before: int | None
     limit: int | None
@@ -327,7 +328,7 @@ class Log(Context):
 
 
 def log(
-    session: Session,
+    session: Workspace,
     *,
     after: int | None,
     before: int | None = None,
@@ -381,7 +382,7 @@ class ExchangeView:
     at: str
 
 
-def _bare(session: Session) -> list[ExchangeView]:
+def _bare(session: Workspace) -> list[ExchangeView]:
     """The newest HTTP requests that carried no message, the last one first."""
     found = [one for one in session.messages.exchanges() if not one.carried]
     return [_exchange(one) for one in reversed(found[-_BARE:])]
@@ -446,7 +447,7 @@ def _tree(raw: bytes, seq: int) -> Html:
     return show.tree(jsontext.parse(raw).value, open_depth=3, label=f"Message {seq}")
 
 
-async def _read(session: Session, seq: int) -> dict[int, Html]:
+async def _read(session: Workspace, seq: int) -> dict[int, Html]:
     """A message and its pair as trees, where they can be read; large ones are read in a thread."""
     found: dict[int, Html] = {}
     for one in _pair(session, seq):
@@ -458,7 +459,7 @@ async def _read(session: Session, seq: int) -> dict[int, Html]:
     return found
 
 
-def _half(session: Session, message: Message, view: Html | None) -> Half:
+def _half(session: Workspace, message: Message, view: Html | None) -> Half:
     raw, carrier = session.messages.raw(message.seq), session.messages.exchange(message.seq)
     text, cut = ("", 0)
     if raw is not None:
@@ -470,7 +471,7 @@ def _half(session: Session, message: Message, view: Html | None) -> Half:
         method=message.method or "",
         rpc_id="" if message.rpc_id is None else show.gist(json.dumps(message.rpc_id), 60),
         at=show.clock(message.at),
-        size=f"{show.number(message.size)} B",
+        size=f"{grouped(message.size)} B",
         tree=view,
         raw=text,
         raw_cut=cut,
@@ -481,7 +482,7 @@ def _half(session: Session, message: Message, view: Html | None) -> Half:
     )
 
 
-def _pair(session: Session, seq: int) -> list[Message]:
+def _pair(session: Workspace, seq: int) -> list[Message]:
     """A message and the one it belongs to, in their order; none when it is not there."""
     source = session.messages
     message = source.get(seq)
@@ -491,7 +492,7 @@ def _pair(session: Session, seq: int) -> list[Message]:
     return sorted([one for one in (message, pair) if one is not None], key=lambda one: one.seq)
 
 
-def message_view(session: Session, seq: int, read: Mapping[int, Html]) -> MessageView | None:
+def message_view(session: Workspace, seq: int, read: Mapping[int, Html]) -> MessageView | None:
     """A message and the one it belongs to, with the trees that were made of them."""
     members = _pair(session, seq)
     if not members:
@@ -541,7 +542,7 @@ class MessageDetail(Context):
         return self.json
 
 
-async def message(session: Session, seq: int) -> MessageDetail | None:
+async def message(session: Workspace, seq: int) -> MessageDetail | None:
     """One message of the log; None when it never existed or has left the log."""
     one = session.messages.get(seq)
     if one is None:

@@ -81,7 +81,18 @@ def test_make_without_a_target_lists_every_command():
     listed = subprocess.run(
         ["make", "--silent"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
     ).stdout
-    for command in ("run", "test", "test-peers", "conformance", "check", "bench", "screenshots", "lock", "clean"):
+    for command in (
+        "run",
+        "test",
+        "test-peers",
+        "conformance",
+        "check",
+        "coverage",
+        "bench",
+        "screenshots",
+        "lock",
+        "clean",
+    ):
         assert re.search(rf"^{command}:", makefile, re.MULTILINE)
         assert f"make {command} " in listed
 

@@ -1,5 +1,7 @@
 """RFC 6570, by its own examples, and what happens to a template that is none."""
 
+import time
+
 import pytest
 
 from app.core.uritemplate import BadTemplate, UriTemplate, Value
@@ -135,3 +137,35 @@ def test_what_is_not_ascii_is_escaped_once():
 def test_what_is_no_template_says_so(text: str):
     with pytest.raises(BadTemplate):
         UriTemplate.parse(text)
+
+
+@pytest.mark.requirement("R5-27")
+@pytest.mark.parametrize(
+    ("template", "values", "expected"),
+    [
+        ("{+a:3}", {"a": "é/ü%20"}, "%C3%A9/%C3%BC"),
+        ("{#a:4,a}", {"a": "é%20x"}, "#%C3%A9%20,%C3%A9%20x"),
+        ("{+a,0}", {"a": "1", "0": "2"}, "1,2"),
+        ("{a:1,a:3}", {"a": "value"}, "v,val"),
+        ("{?pairs*}", {"pairs": {"z": "1", "a": "2"}}, "?z=1&a=2"),
+        ("{;pairs*}", {"pairs": {"z": "", "a": "="}}, ";z;a=%3D"),
+        ("{;list*}", {"list": ["", "b"]}, ";list;list=b"),
+        ("{?list*}", {"list": ["", "b"]}, "?list=&list=b"),
+        ("{;none,a}", {"none": [], "a": "1"}, ";a=1"),
+        ("{a}{+a}", {"a": "\ud800"}, "??"),
+        ("{a%20b.c}", {"a%20b.c": "1"}, "1"),
+    ],
+)
+def test_where_the_library_has_to_be_helped(template: str, values: dict[str, Value], expected: str):
+    assert UriTemplate.parse(template).expand(values) == expected.replace("??", "%3F?")
+
+
+@pytest.mark.requirement("H03")
+def test_h03_values_have_a_size_together():
+    many = UriTemplate.parse("{a}{+a}{?a*}" * 600)
+    began = time.monotonic()
+    assert len(many.expand({"a": "x" * 500})) > 900_000
+    for value in ("x" * 9_000, ["x" * 9_000], {"x" * 9_000: ""}, {"": "x" * 9_000}):
+        with pytest.raises(BadTemplate, match="longer than 1,000,000 characters"):
+            many.expand({"a": value})
+    assert time.monotonic() - began < 5

@@ -95,6 +95,7 @@ async def test_recent_targets_survive_a_restart(app: Starlette, client: Visitor,
     path = (await script.post("/s", {"target": target.model_dump(mode="json"), "options": {"roots": False}})).json()
     assert (await script.json(f"{path['url']}?wait=20"))["connection"]["state"] == "ready"
     await app.state.registry.close_all()
+    await app.state.registry.store.close()
     async for later in next_process(settings):
         (one,) = await listed(later)
         assert one["digest"] == target_digest(target)
@@ -170,6 +171,7 @@ async def test_a_mask_that_stands_for_nothing_any_more_says_so(app: Starlette, c
     page = (await client.get(f"/?target={kept_of(app).id}")).text
     assert (keep in page, again in page) == (True, False)
     await app.state.registry.close_all()
+    await app.state.registry.store.close()
     async for later in next_process(settings):
         (one,) = await listed(later)
         asked = await later.form("/s", {"recent": one["id"]})
@@ -192,7 +194,7 @@ async def test_headers_can_be_secret(app: Starlette, client: Visitor):
 @pytest.mark.requirement("F25")
 async def test_a_damaged_disk_costs_only_the_saving(client: Visitor, script: Visitor, app: Starlette, tmp_path: Path):
     await app.state.registry.store.loaded(20)
-    app.state.registry.store._close()
+    await app.state.registry.store._database.let_go()
     _damage(tmp_path / "data" / FILE)
     target = raw_target()
     opened = await script.post("/s", {"target": target.model_dump(mode="json")})
@@ -398,7 +400,7 @@ async def test_m10_a_target_that_could_not_be_saved_is_not_called_saved(
     store = app.state.registry.store
     await store.loaded(20)
     saved = (await script.post("/targets", {"target": {"transport": "http", "url": "http://h/1"}})).json()
-    store._close()
+    await store._database.let_go()
     _damage(tmp_path / "data" / FILE)
     for path, body in (
         ("/targets", {"target": {"transport": "http", "url": "http://h/2"}, "name": "Two"}),

@@ -1,28 +1,22 @@
-"""What outlives the process: the targets that people saved or used, and which era each command speaks, in one SQLite
-file of the user.
+"""The targets that people saved or used, and which era each command speaks.
 
-Memory is the truth while Parley runs, the file follows it: reading never waits for a disk, and a disk that is full,
-read-only or damaged costs only the saving (F25), which `trouble` says in words. Secrets are never written: what is
-left out is asked for again. One thread at a time touches the file; `sqlite3` is imported by the first that does.
+Memory is the truth while Parley runs, the file follows it: reading never waits for a disk, and a broken disk costs only
+the saving (F25). Secrets are never written: what is left out is asked for again.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
-import os
 import secrets
-import stat
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import anyio.to_thread
+import anyio.lowlevel
 from pydantic import TypeAdapter, ValidationError
 
 from app import secrecy
@@ -31,41 +25,28 @@ from app.core.options import Options
 from app.core.revisions import Era
 from app.core.targets import AnyTarget, DemoTarget, StdioTarget, Target, target_digest
 from app.core.times import LAST_MOMENT
+from app.store.database import Database
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
 logger = logging.getLogger("parley.store")
 
-FILE: Final = "parley.db"
 RECENT: Final = 10
 """Targets kept for each identity that nobody saved."""
 SAVED: Final = 500
 NAME: Final = 200
-_VERSION: Final = 1
-_CLEANED: Final = 0x5061726C
-"""The application id of a file in which nothing of what was once deleted can be read."""
-_TABLE: Final = """
-CREATE TABLE IF NOT EXISTS targets (
-    id TEXT PRIMARY KEY, owner TEXT NOT NULL, name TEXT NOT NULL, target TEXT NOT NULL, missing TEXT NOT NULL,
-    options TEXT NOT NULL, used REAL NOT NULL
-) STRICT
-"""
-_PUT: Final = """
-INSERT INTO targets VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
-    name = iif(excluded.name = '', name, excluded.name), target = excluded.target, missing = excluded.missing,
-    options = excluded.options, used = excluded.used
-"""
-_TRIM: Final = """
-DELETE FROM targets WHERE owner = :owner AND name = '' AND id NOT IN (
-    SELECT id FROM targets WHERE owner = :owner AND name = '' ORDER BY used DESC LIMIT :recent
-)
-"""
-_ERAS: Final = """
-CREATE TABLE IF NOT EXISTS eras (command TEXT PRIMARY KEY, era TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID
-"""
+_READ: Final = 10_000
+"""Rows of a table that are read at the start."""
+_CLOSE_SECONDS: Final = 2.0
+_CALM_SECONDS: Final = 10.0
+"""How long what need not be written at once waits for a calm moment."""
+_COLUMNS: Final = ("id", "owner", "name", "target", "missing", "options", "used")
+_TARGETS: Final = f"SELECT {', '.join(_COLUMNS)} FROM targets ORDER BY used DESC"  # noqa: S608 (constants)
+_ERAS: Final = f"SELECT command, era FROM eras ORDER BY at DESC LIMIT {_READ}"  # noqa: S608
 _target: TypeAdapter[AnyTarget] = TypeAdapter(Target)
-_T = TypeVar("_T")
 
 
 # ----------------------------------------------------------------------------------------------------------- secrets
@@ -130,35 +111,52 @@ class Store:
     wall: Callable[[], float] = time.time
     max_pages: int | None = None
     """For tests: how large the file may grow, in pages."""
-    trouble: str = ""
-    """Why nothing is written, as a sentence without its beginning; empty while it works."""
     eras: int = 1_000
     """Commands whose era is remembered."""
+    calm: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint
+    """Waits for a moment in which nobody minds that code is imported, which takes the interpreter from everything."""
     _kept: dict[str, Kept] = field(default_factory=dict)
     _eras: dict[str, Era] = field(default_factory=dict)
     """What commands spoke the last time, those that were learned first in front."""
     _plain: dict[str, tuple[AnyTarget, AnyTarget]] = field(default_factory=dict)
     """Each kept target with what of it may be written: one that is large is not searched at every connect."""
-    _file: sqlite3.Connection | None = None
-    _one: anyio.CapacityLimiter | None = None
+    _behind: dict[str, Callable[[], Awaitable[None]]] = field(default_factory=dict)
+    """What waits for a calm moment to be written."""
+    _hurry: anyio.Event = field(default_factory=anyio.Event)
     _loaded: anyio.Event = field(default_factory=anyio.Event)
-    _closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._database = Database(self.directory, _scrub, self.max_pages)
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is written, as a sentence without its beginning; empty while it works."""
+        return self._database.trouble
 
     # ---- life
 
     async def open(self) -> None:
-        """Read what there is. Never raises: without it Parley works all the same."""
+        """Read what there is, and bring an older file up to date. Never raises: Parley works without it as well."""
         try:
-            found = await self._work(_read)
-            for kept, plain, _ in found or ():
-                if self._kept.setdefault(kept.id, kept) is kept:
-                    self._plain[kept.id] = kept.target, plain
-            known = await self._work(_read_eras)
-            self._eras = {**{key: era for key, era in known or () if era in ("legacy", "modern")}, **self._eras}
+            found = await self._database.look(_read)
+            if found is not None:
+                self._take(found)
         finally:
             self._loaded.set()
-        if found is not None:
-            await self._work(partial(_clean, rows=[row for *_, row in found if row is not None]))
+        if found is None:
+            return
+        if not found.clean:
+            await self._database.clean()
+        if not found.current:
+            await self._calm_moment()
+            await self._database.bring_up()
+
+    def _take(self, found: _Found) -> None:
+        """Take over what the file has; what was learned meanwhile stays."""
+        for kept, plain in found.targets:
+            if self._kept.setdefault(kept.id, kept) is kept:
+                self._plain[kept.id] = kept.target, plain
+        self._eras = {**found.eras, **self._eras}
 
     async def loaded(self, seconds: float = 2.0) -> None:
         """Wait until the file was read, but not for ever: a disk may hang."""
@@ -166,16 +164,12 @@ class Store:
             await self._loaded.wait()
 
     async def close(self) -> None:
-        """Write what is under way, then let go of the file."""
-        self._closed = True
-        if self._one is not None:
-            with anyio.move_on_after(2, shield=True):
-                await anyio.to_thread.run_sync(self._close, limiter=self._one, abandon_on_cancel=True)
-
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Write what is under way or waits, then let go of the file."""
+        self._hurry.set()
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            while self._behind:
+                await self._behind.pop(next(iter(self._behind)))()
+        await self._database.close()
 
     # ---- reading, from memory
 
@@ -205,21 +199,27 @@ class Store:
         while len(self._eras) > self.eras:
             del self._eras[next(iter(self._eras))]
 
-        def put(file: sqlite3.Connection) -> None:
-            file.execute("DELETE FROM eras WHERE command = ?", (key,))
-            if era is not None:
-                file.execute("INSERT INTO eras VALUES (?, ?, ?)", (key, era, self.wall()))
-                file.execute(
-                    "DELETE FROM eras WHERE command NOT IN (SELECT command FROM eras ORDER BY at DESC LIMIT ?)",
-                    (self.eras,),
-                )
+        async def write() -> None:
+            await self._database.work(lambda connection: self._put_era(connection, key))
 
-        await self._work(put)
+        await self._follow(f"era {key}", write)
+
+    async def _put_era(self, connection: AsyncConnection, key: str) -> None:
+        """The era of a command as it is known now."""
+        from sqlalchemy import delete, insert, select
+
+        from app.store.tables import eras
+
+        await connection.execute(delete(eras).where(eras.c.command == key))
+        if (era := self._eras.get(key)) is not None:
+            await connection.execute(insert(eras).values(command=key, era=era, at=self.wall()))
+            known = select(eras.c.command).order_by(eras.c.at.desc()).limit(self.eras)
+            await connection.execute(delete(eras).where(eras.c.command.not_in(known)))
 
     # ---- writing
 
     def used(self, owner: str, target: AnyTarget, options: Options) -> Kept:
-        """A target is being connected to: remember it, in memory. `write` follows."""
+        """A target is being connected to: remember it, in memory. `follow` brings it to disk."""
         kept = self._put(owner, target, options, name="")
         for old in [one for one in self.of(owner) if not one.saved][RECENT:]:
             del self._kept[old.id]
@@ -246,22 +246,41 @@ class Store:
         """Forget a target."""
         self._mine(owner, key)
         del self._kept[key]
-
-        def gone(file: sqlite3.Connection) -> None:
-            file.execute("DELETE FROM targets WHERE id = ?", (key,))
-
-        await self._work(gone)
+        await self._database.work(lambda connection: _delete(connection, key))
 
     async def write(self, kept: Kept) -> None:
         """Bring one target to disk, without its secrets. Never raises; `trouble` says what went wrong."""
-        row = _row(kept)
+        row = dict(zip(_COLUMNS, _row(kept), strict=True))
+        await self._database.work(lambda connection: _put(connection, row))
 
-        def put(file: sqlite3.Connection) -> None:
-            file.execute(_PUT, row)
-            # By what stands in the file: another Parley may have written there what this one has never seen.
-            file.execute(_TRIM, {"owner": kept.owner, "recent": RECENT})
+    async def follow(self, kept: Kept) -> None:
+        """Bring one target to disk as `write` does, but behind whoever is connecting."""
 
-        await self._work(put)
+        async def write() -> None:
+            if (now := self._kept.get(kept.id)) is not None:
+                await self.write(now)
+
+        await self._follow(f"target {kept.id}", write)
+
+    async def _follow(self, key: str, write: Callable[[], Awaitable[None]]) -> None:
+        """Write now when what writes is loaded already, else at the next calm moment or when the store closes."""
+        if self._database.idle:
+            self._behind[key] = write
+            await self._calm_moment()
+            if self._behind.pop(key, None) is None:
+                return
+        await write()
+
+    async def _calm_moment(self) -> None:
+        async with anyio.create_task_group() as group:
+
+            async def wait(wanted: Callable[[], Awaitable[object]]) -> None:
+                await wanted()
+                group.cancel_scope.cancel()
+
+            group.cancel_scope.deadline = anyio.current_time() + _CALM_SECONDS
+            group.start_soon(wait, self._hurry.wait)
+            group.start_soon(wait, self.calm)
 
     def _put(self, owner: str, target: AnyTarget, options: Options, *, name: str) -> Kept:
         """A target that differs only by its secrets is the same one, with secrets that are known now."""
@@ -286,93 +305,6 @@ class Store:
         if found is None:
             raise Gone("That target is no longer kept.")
         return found
-
-    # ---- the file, in a thread
-
-    async def _work(self, work: Callable[[sqlite3.Connection], _T]) -> _T | None:
-        """Do something with the file. None when it did not work; then `trouble` has the reason."""
-        if self.directory is None or self._closed:
-            return None
-        if self._one is None:
-            self._one = anyio.CapacityLimiter(1)
-        done, trouble = await anyio.to_thread.run_sync(self._attempt, work, limiter=self._one)
-        if trouble and trouble != self.trouble:
-            logger.warning("saving is off: %s", trouble)
-        self.trouble = trouble
-        return done
-
-    def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> tuple[_T | None, str]:
-        import sqlite3
-
-        try:
-            if self._file is None:
-                self._file = self._opened()
-            with self._file:
-                return work(self._file), ""
-        except (sqlite3.Error, OSError, _Newer) as fault:
-            trouble = self._words(fault)
-            if self._file is not None and not _is_full(fault):
-                self._file.close()
-                self._file = None
-            return None, trouble
-
-    def _opened(self) -> sqlite3.Connection:
-        import sqlite3
-
-        directory = self.directory
-        assert directory is not None  # noqa: S101 (`_work` has looked)
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = directory / FILE
-        # Made here, so that it is never readable for others, not even for a moment.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            path.chmod(0o600)
-        file = sqlite3.connect(path, timeout=2, check_same_thread=False)
-        try:
-            if file.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise sqlite3.DatabaseError("malformed")
-            if file.execute("PRAGMA user_version").fetchone()[0] > _VERSION:
-                raise _Newer
-            file.execute("PRAGMA journal_mode = WAL")
-            file.execute("PRAGMA synchronous = NORMAL")
-            file.execute("PRAGMA secure_delete = ON")
-            if self.max_pages is not None:
-                file.execute(f"PRAGMA max_page_count = {self.max_pages:d}")
-            is_new = file.execute("PRAGMA page_count").fetchone()[0] <= 1
-            with file:
-                file.execute(_TABLE)
-                file.execute(_ERAS)
-                if is_new:
-                    file.execute(f"PRAGMA application_id = {_CLEANED:d}")
-                file.execute(f"PRAGMA user_version = {_VERSION:d}")
-        except BaseException:
-            file.close()
-            raise
-        return file
-
-    def _words(self, fault: Exception) -> str:
-        import sqlite3
-
-        path = None if self.directory is None else self.directory / FILE
-        if isinstance(fault, _Newer):
-            return f"{path} was written by a newer Parley."
-        if _is_full(fault):
-            return f"the disk that holds {path} is full. Make room; the next save tries again."
-        read_only = isinstance(fault, OSError) and fault.errno in {errno.EROFS, errno.EACCES, errno.EPERM}
-        if read_only or "readonly" in str(fault) or "unable to open" in str(fault):
-            return f"{path} cannot be written. Check its permissions, or start Parley with another --data-dir."
-        if isinstance(fault, sqlite3.DatabaseError) and not isinstance(fault, sqlite3.OperationalError):
-            return f"{path} is damaged. Move it away, and the next save begins a new one."
-        reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-        return f"{path} cannot be used: {reason}. See what stands there, or start Parley with another --data-dir."
-
-
-class _Newer(Exception):
-    """The file has a form that this Parley does not know."""
-
-
-def _is_full(fault: Exception) -> bool:
-    return "is full" in str(fault) or (isinstance(fault, OSError) and fault.errno in {errno.ENOSPC, errno.EDQUOT})
 
 
 def _named(name: str) -> str:
@@ -401,39 +333,75 @@ def _command(owner: str, target: StdioTarget) -> str:
     return f"{owner} {target_digest(without_secrets(target)[0])}"
 
 
-def _read_eras(file: sqlite3.Connection) -> list[tuple[Any, ...]]:
-    return list(file.execute("SELECT command, era FROM eras ORDER BY at LIMIT 10000"))
+# -------------------------------------------------------------------------------------------------------- statements
 
 
-def _read(file: sqlite3.Connection) -> list[tuple[Kept, AnyTarget, _Row | None]]:
-    """What the file has, each with what of it may be written, and with a row that has to replace the one there."""
-    query = "SELECT id, owner, name, target, missing, options, used FROM targets ORDER BY used DESC LIMIT 10000"
-    found: list[tuple[Kept, AnyTarget, _Row | None]] = []
-    for row in file.execute(query):
+async def _put(connection: AsyncConnection, row: dict[str, Any]) -> None:
+    from sqlalchemy import delete, insert, select, update
+
+    from app.store.tables import targets
+
+    # A name that another Parley gave stays when this one only uses the target.
+    new = {key: value for key, value in row.items() if key != "name" or value}
+    changed = await connection.execute(update(targets).where(targets.c.id == row["id"]).values(new))
+    if not changed.rowcount:
+        await connection.execute(insert(targets).values(row))
+    # By what stands in the file: another Parley may have written there what this one has never seen.
+    mine = (targets.c.owner == row["owner"]) & (targets.c.name == "")
+    newest = select(targets.c.id).where(mine).order_by(targets.c.used.desc()).limit(RECENT)
+    await connection.execute(delete(targets).where(mine, targets.c.id.not_in(newest)))
+
+
+async def _delete(connection: AsyncConnection, key: str) -> None:
+    from sqlalchemy import delete
+
+    from app.store.tables import targets
+
+    await connection.execute(delete(targets).where(targets.c.id == key))
+
+
+# -------------------------------------------------------------------------------- the file as it is found, in a thread
+
+
+@dataclass(slots=True, frozen=True)
+class _Found:
+    targets: list[tuple[Kept, AnyTarget]]
+    """Each with what of it may be written."""
+    eras: dict[str, Era]
+    clean: bool
+    """Whether nothing in it is a secret by today's table, or was one."""
+    current: bool
+
+
+def _read(file: sqlite3.Connection) -> _Found:
+    from app.store import sqlite
+
+    found, clean = list[tuple[Kept, AnyTarget]](), sqlite.is_clean(file)
+    for kept, plain, stale in _targets(sqlite.rows(file, "targets", f"{_TARGETS} LIMIT {_READ}")):
+        found.append((kept, plain))
+        clean = clean and stale is None
+    eras = {key: era for key, era in reversed(sqlite.rows(file, "eras", _ERAS)) if era in ("legacy", "modern")}
+    return _Found(found, eras, clean, sqlite.version(file.execute) == sqlite.VERSION)
+
+
+def _scrub(file: sqlite3.Connection) -> bool:
+    """Write rows again that hold what is a secret by today's table; whether there were any."""
+    from app.store import sqlite
+
+    rows = [stale for *_, stale in _targets(sqlite.rows(file, "targets", _TARGETS)) if stale is not None]
+    query = "UPDATE targets SET name = ?, target = ?, missing = ?, options = ? WHERE id = ?"
+    file.executemany(query, [(*row[2:6], row[0]) for row in rows])
+    return bool(rows)
+
+
+def _targets(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Kept, AnyTarget, _Row | None]]:
+    """Each row that makes sense, what of it may be written, and the row that has to replace it, if it must."""
+    for row in rows:
         kept = _of_row(row)
         if kept is not None:
             kept = replace(kept, name=_plain_name(kept.name, kept.target))
             clean = _row(kept)
-            found.append((kept, without_secrets(kept.target)[0], clean if clean[2:6] != row[2:6] else None))
-    return found
-
-
-def _clean(file: sqlite3.Connection, rows: list[_Row]) -> None:
-    """Write rows again that hold what is a secret by today's table, and free the file of what stood there before."""
-    import sqlite3
-
-    if not rows and file.execute("PRAGMA application_id").fetchone()[0] == _CLEANED:
-        return
-    query = "UPDATE targets SET name = ?, target = ?, missing = ?, options = ? WHERE id = ?"
-    file.executemany(query, [(*row[2:6], row[0]) for row in rows])
-    file.commit()
-    try:
-        file.execute("VACUUM")
-        file.execute(f"PRAGMA application_id = {_CLEANED:d}")
-        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.OperationalError as fault:
-        # Another Parley reads it, or there is no room for a second copy: the next start tries again.
-        logger.warning("secrets that an older Parley wrote may still be found in the file: %s", fault)
+            yield kept, without_secrets(kept.target)[0], clean if clean[2:6] != row[2:6] else None
 
 
 def _options(text: str) -> Options:
