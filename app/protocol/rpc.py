@@ -51,7 +51,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
 _AT_ONCE = 4
 """Frames taken before others get their turn: one chunk can hold tens of thousands."""
 _CROWD = 4
-"""So many notifications are taken before a flood rests, when somebody else waits for an answer."""
+"""So many notifications are taken before a flood rests, while somebody waits for another session."""
 _REST_SECONDS = 0.003
 _PATIENCE_SECONDS = 1.0
 """How long reading waits for a server that asks more than it reads our answers."""
@@ -80,7 +80,7 @@ class Recorder(Protocol):
         ...
 
     def others_wait(self) -> bool:
-        """Whether another session waits for an answer right now."""
+        """Whether somebody waits for another session right now."""
         ...
 
 
@@ -510,7 +510,7 @@ class Rpc:
             pending.done.set()
 
     async def _give_way(self) -> None:
-        """A flood leaves room for the other sessions of this process, and its server feels it; alone it runs free."""
+        """Let a flood rest while somebody waits for another session, and its server with it; else it runs free."""
         self._crowd = (self._crowd + 1) % _CROWD
         if self._crowd == 0 and self._recorder.others_wait():
             await anyio.sleep(_REST_SECONDS)

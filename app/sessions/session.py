@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("parley.sessions")
 
+_ALONE_SECONDS = 0.01
+"""A frame that nobody asked for and that follows another sooner is one of many."""
+
 
 class Session(Workspace):
     """A workspace that a live connection fills. It is the `Host` of that connection."""
@@ -44,6 +47,8 @@ class Session(Workspace):
         self._ended.set()
         self._stderr_mark = 0
         self._probe_anew = False
+        self._told = float("-inf")
+        """Monotonic: when the last frame came that nobody waits for."""
         self._began = self._mono()
 
     # ---- connecting
@@ -172,8 +177,17 @@ class Session(Workspace):
         size: int | None = None,
         exchange: Exchange | None = None,
     ) -> Message:
-        """Keep one frame."""
-        return self.messages.record(direction, raw, parsed, quiet=quiet, size=size, exchange=exchange)
+        """Keep one frame. What somebody waits for, and what comes alone, gets a moment in which the bulk of others
+        rests."""
+        message = self.messages.record(direction, raw, parsed, quiet=quiet, size=size, exchange=exchange)
+        if direction == "in":
+            awaited = message.answers is not None and not message.quiet
+            if not awaited:
+                before, self._told = self._told, self._mono()
+                awaited = self._told - before >= _ALONE_SECONDS
+            if awaited:
+                self.moment()
+        return message
 
     def exchanged(self, exchange: Exchange, seq: int | None = None) -> None:
         """Keep an HTTP request of ours, from its beginning."""
@@ -193,8 +207,8 @@ class Session(Workspace):
         self.messages.remark(seq, finding)
 
     def others_wait(self) -> bool:
-        """Whether another session waits for an answer right now."""
-        return self._registry.busy_beside(self)
+        """Whether somebody waits for another session right now."""
+        return self._registry.attention.beside(self.id)
 
     def stderr_line(self, line: bytes) -> None:
         """Keep one line of the server's stderr."""
