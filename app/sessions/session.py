@@ -7,7 +7,6 @@ process. It is the `Host` of its connection, and hands what arrives to the room 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,15 +15,12 @@ from pydantic import ValidationError
 
 from app.core.connection import ConnectionInfo, Side, Step
 from app.core.errors import Gone, Refused, Trouble, own_fault
-from app.core.json.text import Parsed
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
 from app.core.rules import stateless
 from app.core.targets import AnyTarget
-from app.core.tasks.received import ReceiverTask, ReceiverTasks
-from app.core.wire import Direction, Exchange, Finding, Message
+from app.core.wire import Message
 from app.protocol.connection import Connection
 from app.protocol.handshake import Agreed
-from app.protocol.rpc import Incoming
 from app.sessions.identity import PARLEY, Identity
 from app.sessions.workspace import Workspace
 
@@ -107,6 +103,8 @@ class Session(Workspace):
                     target,
                     options,
                     self,
+                    self.messages,
+                    self.asks,
                     self._limits,
                     self._registry.egress,
                     open_link=self._registry.open_link,
@@ -162,23 +160,6 @@ class Session(Workspace):
 
     # ---- what the connection tells us (its Host)
 
-    def frame(
-        self,
-        direction: Direction,
-        raw: bytes,
-        parsed: Parsed,
-        *,
-        quiet: bool = False,
-        size: int | None = None,
-        exchange: Exchange | None = None,
-    ) -> Message:
-        """Keep one frame."""
-        return self.messages.record(direction, raw, parsed, quiet=quiet, size=size, exchange=exchange)
-
-    def exchanged(self, exchange: Exchange, seq: int | None = None) -> None:
-        """Keep an HTTP request of ours, from its beginning."""
-        self.messages.exchanged(exchange, seq)
-
     def moved(self, url: str | None) -> None:
         """Where the server redirected us to; None where a link begins."""
         self.info.moved_to = url
@@ -187,10 +168,6 @@ class Session(Workspace):
         """What became of the stream on which an HTTP server speaks unasked."""
         self.info.stream = words
         self.changed("connection.changed", "connection")
-
-    def finding(self, seq: int, finding: Finding) -> None:
-        """Keep one remark beside a frame."""
-        self.messages.remark(seq, finding)
 
     def others_wait(self) -> bool:
         """Whether another session waits for an answer right now."""
@@ -259,7 +236,7 @@ class Session(Workspace):
             return
         if method == "notifications/message":
             if not self.wire.sets_log_level and not self.calls.wants_logs:
-                self.finding(message.seq, stateless.unasked_log())
+                self.messages.remark(message.seq, stateless.unasked_log())
             self.calls.logged(params, message.size)
             self.server_log.write(params, message.seq, message.at)
         elif method == "notifications/resources/updated":
@@ -270,18 +247,6 @@ class Session(Workspace):
             self.asks.completed_elsewhere(params.get("elicitationId"), message)
         else:
             self.lists.notified(method, message.seq)
-
-    async def asked(self, request: Incoming) -> None:
-        """The server asks something; returns when it is answered."""
-        await self.asks.asked(request)
-
-    def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
-        """The server asks a person by a task, and polls."""
-        self.asks.task_asked(request, task)
-
-    def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
-        """A store for the receiver tasks of this connection."""
-        return self.asks.store(notify)
 
     async def refresh_tools(self) -> None:
         """Ask the server for its tools again, and wait for the answer."""
