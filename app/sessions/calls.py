@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Invalid, NotConnected
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
 from app.core.lane import apart
 from app.core.links import required_links
@@ -122,16 +122,18 @@ class Calls(Mapping[str, Call]):
         force: bool = False,
         by: Identity,
     ) -> Call:
-        """Begin a call and return it at once. Gone when there is no connection.
+        """Begin a call and return it at once. Raises NotConnected without a connection.
 
         A tool is called as a task only where server and tool allow it, else plainly, with a note; one that runs only
-        as a task is Refused plainly. `force` sends what was said, whatever the rules."""
+        as a task is Invalid plainly. `force` sends what was said, whatever the rules."""
         connection = self._session.connection
         if connection is None or self._session.info.state != "ready":
-            raise Gone("This session is not connected. Connect first, then call again.")
+            raise NotConnected("call again")
         params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
         if len(self._scopes) >= self._session.limits.calls_running:
-            raise Gone(f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one.")
+            raise Conflict(
+                f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one."
+            )
         call = self.new(method, params, by=by.kind, quiet=quiet)
         call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
         for finding in findings:
@@ -149,10 +151,10 @@ class Calls(Mapping[str, Call]):
     ) -> tuple[dict[str, Any] | None, bool, list[Finding]]:
         """What is sent, whether as a task, and what there is to say about that (R2-01…R2-05)."""
         if ttl is not None and not wanted:
-            raise Refused("A TTL belongs to a task.", {"/ttl": ["Say `as_task` too, or leave it out."]})
+            raise Invalid("A TTL belongs to a task.", {"/ttl": ["Say `as_task` too, or leave it out."]})
         if method != "tools/call":
             if wanted:
-                raise Refused("Only a tool can be called as a task.", {"/as_task": ["Only with `tools/call`."]})
+                raise Invalid("Only a tool can be called as a task.", {"/as_task": ["Only with `tools/call`."]})
             return params, False, []
         given = params or {}
         by_hand = "task" in given
@@ -164,17 +166,18 @@ class Calls(Mapping[str, Call]):
             return (given if by_hand else {**given, **CORE.ask(ttl)}), True, findings
         if support.no_plain:
             if not force:
-                raise Refused(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
+                raise Invalid(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
             return params, False, [tasks.forced(support.no_plain)]
         return params, False, []
 
     def cancel(self, cid: str, reason: str = "cancelled by the person") -> Call:
-        """Stop waiting for a call, and tell the server so. KeyError when unknown, Gone when settled.
+        """Stop waiting for a call, and tell the server so. Raises KeyError when it is unknown, Conflict
+        when it is settled.
 
         A call that became a task is cancelled by its task, and settled when the server says so."""
         call = self._calls[cid]
         if call.settled:
-            raise Gone(f"This call is {call.state} already.")
+            raise Conflict(f"This call is {call.state} already.")
         if self._session.client_tasks.cancel_call(call):
             return call
         if call.settled:

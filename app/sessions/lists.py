@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from app.core.calls import CallError
 from app.core.connection import ConnectionInfo
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Invalid, NotAllowed
 from app.core.json.text import THREAD_ABOVE, share_equal
 from app.core.lane import apart
 from app.core.lists import RESTLESS, Listing, News
@@ -196,10 +196,11 @@ class Lists:
         self._session.changed("listing.changed", name)
 
     def more(self, name: ListName) -> None:
-        """Begin to read the next page of a list that is read page by page. Gone when there is none."""
+        """Begin to read the next page of a list that is read page by page. Raises Conflict when there is
+        none."""
         listing = self._of[name]
         if listing.next_cursor is None or listing.state == "loading":
-            raise Gone("There is no further page, or it is on its way already.")
+            raise Conflict("There is no further page, or it is on its way already.")
         self._begin(name, listing)
 
     def _begin(self, name: ListName, onto: Listing | None) -> None:
@@ -242,7 +243,7 @@ class Lists:
             cursor: Any = None if first else listing.next_cursor
             try:
                 call = session.start_call(kind.method, None if first else {"cursor": cursor}, quiet=True, by=PARLEY)
-            except (Gone, Refused) as no:
+            except (Conflict, NotAllowed, Invalid) as no:
                 listing.error = CallError(None, no.message, kind="refused")
                 break
             first = False
