@@ -39,6 +39,10 @@ class Limits(BaseModel):
     call_logs: int = Field(default=200, gt=0)
     call_log_bytes: int = Field(default=256 * 1024, gt=0)
     """Log messages kept with one call, by number and size; all of them stand in the log."""
+    exchanges: int = Field(default=2_000, gt=0)
+    """HTTP requests of ours in the list of the log; a row that is kept keeps its own."""
+    exchange_messages: int = Field(default=200, gt=0)
+    """Messages that one of them names: a stream may carry any number."""
     findings_per_message: int = Field(default=50, gt=0)
     """Beside one message, and about one thing where it brings several, like questions by their keys."""
     findings: int = Field(default=2_000, gt=0)
@@ -54,8 +58,13 @@ class Limits(BaseModel):
     """Commands whose era is remembered; the ones that were learned first are forgotten first."""
     roots: int = Field(default=200, gt=0)
     open_asks: int = Field(default=100, gt=0)
+    open_ask_bytes: int = Field(default=64 * MIB, gt=0)
+    """What all open asks may be together: a server chooses how large its questions are."""
     settled_asks: int = Field(default=200, gt=0)
-    """Answered, withdrawn, expired and lost asks kept to look at."""
+    settled_ask_bytes: int = Field(default=16 * MIB, gt=0)
+    """Answered, withdrawn, expired and lost asks kept to look at, by number and size."""
+    draft_bytes: int = Field(default=64 * 1024, gt=0)
+    """What somebody would answer, shown with an ask before it is sent."""
     receiver_tasks: int = Field(default=1_000, gt=0)
     server_requests: int = Field(default=200, gt=0)
     """Server requests handled at the same time on one connection; the next gets an error."""
@@ -99,6 +108,11 @@ class Limits(BaseModel):
     """How long a session that was begun anew must last before one that the server forgets is begun anew again."""
     rounds: int = Field(default=10, gt=0)
     """How often a call goes back to a server that asks for input again and again; a person may raise it (R6-31)."""
+    most_rounds: int = Field(default=1_000, gt=0)
+    """What a person may raise it to."""
+    round_states: int = Field(default=5_000, gt=0)
+    round_state_bytes: int = Field(default=16 * MIB, gt=0)
+    """The `requestState` of rounds that are over, kept per session to be sent again, by number and size."""
     stdin_close_seconds: float = Field(default=1.0, gt=0)
     terminate_seconds: float = Field(default=1.5, gt=0)
     kill_seconds: float = Field(default=1.0, gt=0)

@@ -73,7 +73,10 @@ class Round:
     """What is asked for, by its key."""
     has_state: bool
     state: Json = None
-    """Opaque: shown by its length alone, and sent back as it came."""
+    """Opaque: shown by its length alone, and sent back as it came. Of old rounds it may no longer be kept."""
+    state_bytes: int | None = field(init=False)
+    """How long the state is, in UTF-8."""
+    state_kept: bool = field(init=False)
     asks: dict[str, str] = field(default_factory=dict)
     answers: dict[str, Json] = field(default_factory=dict)
     retry_seq: int | None = None
@@ -82,13 +85,14 @@ class Round:
     """What became of the state on the wire: same, none, dropped, older or changed."""
     outcome: Literal["asking", "sent", "abandoned", "stopped"] = "asking"
 
-    @property
-    def state_bytes(self) -> int | None:
-        """How long the state is, in UTF-8."""
-        if not self.has_state:
-            return None
+    def __post_init__(self) -> None:
         text = self.state if isinstance(self.state, str) else json.dumps(self.state)
-        return len(text.encode(errors="replace"))
+        self.state_bytes = len(text.encode(errors="replace")) if self.has_state else None
+        self.state_kept = self.has_state
+
+    def forget_state(self) -> None:
+        """Drop what can then no longer be sent again."""
+        self.state, self.state_kept = None, False
 
 
 TERMINAL: frozenset[CallState] = frozenset({"done", "failed", "cancelled"})

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+INVALID_PARAMS = -32602
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
 
 
 class ParleyError(Exception):
@@ -27,6 +32,21 @@ class Refused(ParleyError):
 
 class Gone(ParleyError):
     """State moved on: it is no longer there, or no longer open."""
+
+
+class RpcError(Exception):
+    """A JSON-RPC error to answer a request of the server with."""
+
+    def __init__(self, code: int, message: str, data: Any = None, *, rule: str = "") -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+        self.rule = rule
+        """The requirement that the request breaks, when it does."""
+
+    def wire(self) -> dict[str, Any]:
+        """The `error` member."""
+        found = {"code": self.code, "message": self.message}
+        return found if self.data is None else {**found, "data": self.data}
 
 
 @dataclass(slots=True, frozen=True)

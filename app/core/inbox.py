@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
-from app.core.asks import INTERNAL_ERROR, Answer, Ask, RpcError
+from app.core.asks import Answer, Ask, Draft
 from app.core.errors import Gone
-from app.core.events import EventLog
+from app.core.events import EventKind, EventLog
+from app.core.json.text import dump
+from app.settings import MIB, Limits
 
 Ending = Literal["withdrawn", "expired", "lost"]
-_OPEN_BYTES = 64 * 1024 * 1024
-_KEPT_BYTES = 16 * 1024 * 1024
-"""What all open asks, and all settled ones, may be together: a server chooses how large its questions are."""
+
+
+class InboxFull(Exception):
+    """Too much is open already to put one more ask before people. Its words say what."""
 
 
 class Inbox:
     """The asks of one session."""
 
-    def __init__(self, limit: int, kept: int, events: EventLog, wall: Callable[[], float]) -> None:
-        self._limit, self._kept, self._events, self._wall = limit, kept, events, wall
+    def __init__(self, limits: Limits, events: EventLog, wall: Callable[[], float]) -> None:
+        self._limits, self._events, self._wall = limits, events, wall
         self._ids = itertools.count(1)
         self.asks: dict[str, Ask] = {}
         self.refused = 0
@@ -47,19 +51,19 @@ class Inbox:
         return f"a{next(self._ids)}"
 
     def add(self, ask: Ask) -> None:
-        """Put an ask before people; RpcError when too many are open already."""
+        """Put an ask before people. Raises InboxFull when too many are open already."""
         waiting = self.open
-        if len(waiting) >= self._limit:
+        limits, size = self._limits, sum({each.message_seq: each.size for each in [*waiting, ask]}.values())
+        if len(waiting) >= limits.open_asks or size > limits.open_ask_bytes:
             self.refused += 1
-            raise RpcError(INTERNAL_ERROR, f"{self._limit} questions are open already, which is the limit")
-        if sum({each.message_seq: each.size for each in [*waiting, ask]}.values()) > _OPEN_BYTES:
-            self.refused += 1
-            raise RpcError(INTERNAL_ERROR, f"The open questions are {_OPEN_BYTES // 1048576} MiB already")
+            if len(waiting) >= limits.open_asks:
+                raise InboxFull(f"{limits.open_asks} questions are open already, which is the limit")
+            raise InboxFull(f"The open questions are {limits.open_ask_bytes // MIB} MiB already")
         self.asks[ask.id] = ask
         self._changed("ask.added", ask)
 
     def record(self, ask: Ask, answer: Answer) -> None:
-        """Keep an ask that was answered without waiting, like roots from the list."""
+        """Keep an ask that was answered before anybody saw it, like roots from the list."""
         self.asks[ask.id] = ask
         ask.recorded = True
         ask.begin(answer)
@@ -68,28 +72,48 @@ class Inbox:
         self._forget()
 
     async def answer(self, ask: Ask, answer: Answer) -> None:
-        """Send an answer; returns once it has left. Gone when another was first, or the ask is no longer open."""
+        """Send an answer; returns once it has left or is held. Raises Gone when another was first, or the ask is no
+        longer open."""
         ask.begin(answer)
         self._changed("ask.changed", ask)
         try:
-            await ask.deliver(answer)
-        except Gone:
+            delivery = await ask.deliver(ask, answer)
+        except BaseException as fault:
             if ask.reopen():
                 self._changed("ask.changed", ask)
+            if not isinstance(fault, Gone):
+                raise
             raise Gone(ask.words() if ask.settled else "The answer could not be sent. Try again.") from None
-        except BaseException:
-            if ask.reopen():
-                self._changed("ask.changed", ask)
-            raise
+        if delivery == "sent":
+            self.sent(ask)
+        elif ask.hold():
+            self._changed("ask.changed", ask)
+
+    def sent(self, ask: Ask) -> None:
+        """An answer has left, alone or with the others of its round."""
         if ask.sent(self._wall()):
             self._changed("ask.settled", ask)
-        self._forget()
-
-    def release(self, ask: Ask) -> None:
-        """A held answer has left with the others of its round."""
-        if ask.release(self._wall()):
-            self._changed("ask.settled", ask)
             self._forget()
+
+    def reopen(self, ask: Ask) -> None:
+        """Take a held answer back: whoever does so has the ask in hand. Raises Gone when it is not held."""
+        if ask.state != "held":
+            raise Gone(ask.words())
+        ask.reopen()
+        ask.claimed = True
+        self._changed("ask.reopened", ask)
+
+    def draft(self, ask: Ask, draft: Draft) -> None:
+        """Show with an ask what somebody would answer, as far as it has come."""
+        now, before, most = self._wall(), ask.draft, self._limits.draft_bytes
+        text = draft.text.encode(errors="replace")
+        if len(text) + (0 if draft.content is None else len(dump(draft.content))) > most:
+            problem = f"It is more than {most:,} bytes, which is the limit."
+            text = text[:most]
+            draft = replace(draft, text=text.decode(errors="ignore"), content=None, state="failed", problem=problem)
+        began = now if before is None or before.state != "streaming" else before.started_at
+        ask.draft = replace(draft, started_at=began, updated_at=now)
+        self._changed("ask.draft", ask)
 
     def end(self, ask: Ask, ending: Ending, reason: str = "") -> bool:
         """Take an ask back, let it expire, or lose it; False when it was settled before."""
@@ -102,15 +126,16 @@ class Inbox:
     def clear(self) -> None:
         """Forget what is settled."""
         self.asks = {ask.id: ask for ask in self.open}
+        self._events.append("inbox.cleared", "inbox", self._wall())
 
     def _forget(self) -> None:
         done = [ask for ask in self.asks.values() if ask.settled]
-        extra, size = len(done) - self._kept, sum(ask.size for ask in done)
+        extra, size = len(done) - self._limits.settled_asks, sum(ask.size for ask in done)
         for ask in done:
-            if extra <= 0 and size <= _KEPT_BYTES:
+            if extra <= 0 and size <= self._limits.settled_ask_bytes:
                 break
             del self.asks[ask.id]
             extra, size = extra - 1, size - ask.size
 
-    def _changed(self, kind: Any, ask: Ask) -> None:
+    def _changed(self, kind: EventKind, ask: Ask) -> None:
         self._events.append(kind, ask.id, self._wall())

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import anyio
 
-from app.core.asks import METHOD_NOT_FOUND, METHODS, RpcError, admit
-from app.core.errors import Trouble
+from app.core.asks import METHODS, admit
+from app.core.errors import METHOD_NOT_FOUND, RpcError, Trouble
 from app.core.options import Options
 from app.core.revisions import Era, Wire
 from app.core.rules import checks
@@ -55,12 +55,8 @@ class Host(HandshakeHost, LinkHost, Recorder, Protocol):
         """A notification arrived; called in the order of the wire."""
         ...
 
-    async def roots_asked(self, request: Incoming) -> dict[str, Any] | None:
-        """The server asks for our roots; None when a person was asked and has answered."""
-        ...
-
     async def asked(self, request: Incoming) -> None:
-        """The server asks a person; returns when they have answered. Cancelled when the server takes it back."""
+        """The server asks something; returns when it is answered. Cancelled when the server takes it back."""
         ...
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
@@ -248,7 +244,8 @@ class Connection:
         if method == "ping":
             return {}
         if method == "roots/list" and self.options.roots:
-            return await self._host.roots_asked(request)
+            await self._host.asked(request)
+            return None
         try:
             if self.tasks is not None and method in TASK_METHODS:
                 return await self._task_operation(method, params, seq)

@@ -22,8 +22,7 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from app.core.asks import RpcError
-from app.core.errors import Gone, Trouble, own_fault
+from app.core.errors import INTERNAL_ERROR, Gone, RpcError, Trouble, own_fault
 from app.core.json.heads import HeadReader, heads
 from app.core.json.text import THREAD_ABOVE, Parsed, dump, heavy, members, parse_async, read_async
 from app.core.lane import apart
@@ -47,7 +46,6 @@ from app.settings import Limits
 
 logger = logging.getLogger("parley.protocol")
 
-INTERNAL_ERROR = -32603
 _FATES = 2_000
 _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
 _AT_ONCE = 4

@@ -1,31 +1,34 @@
 """What a server asks of the people behind a session: from the request to the inbox, and from an answer to the wire.
 
 Makes asks of plain requests and of receiver tasks, finds the call that caused them, gives each its reply channel, and
-takes answers of people and scripts. Nobody answers in a person's name: with no page open an ask waits, unless the
-connection's options set a limit. Knows the session it serves and the inbox; knows nothing of the web.
+sets all of them, whatever brought them, on the road to whoever answers. Nobody answers in a person's name: with no page
+open an ask waits, unless the connection's options set a limit. Knows the session it serves and the inbox; knows nothing
+of the web.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from app.core import asks
-from app.core.asks import Answer, AnsweredBy, Ask, Deliver, Origin, RpcError
+from app.core import asks, sampling
+from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
-from app.core.errors import Gone, Refused
-from app.core.inbox import Inbox
+from app.core.errors import INTERNAL_ERROR, Gone, Refused, RpcError
+from app.core.inbox import Inbox, InboxFull
+from app.core.tasks.received import ReceiverTask, ReceiverTasks
+from app.core.tasks.running import ClientTask
 from app.core.wire import Finding, Message
+from app.protocol.rpc import Incoming
+from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, ReceiverTasks
-    from app.core.tasks.running import ClientTask
-    from app.protocol.rpc import Incoming
     from app.sessions.identity import Identity
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _TASKS_KEPT = 1_000
 _ASKS_NOTED = 500
@@ -35,8 +38,13 @@ _ASKS_NOTED = 500
 class Asks:
     """The asks and receiver tasks of one session, over all its connections."""
 
-    def __init__(self, session: Session, inbox: Inbox) -> None:
+    def __init__(self, session: Workspace, inbox: Inbox) -> None:
         self._session, self.inbox = session, inbox
+        self._person = Person(lambda: session.roots)
+        roots, limit = RootsList(lambda: session.roots, lambda: session.options), Limit(lambda: session.options)
+        self.answerers: list[Answerer] = [roots, limit, self._person]
+        """Who is asked, in this order."""
+        self._road = Road(inbox, self.answerers, self._released)
         self.tasks: OrderedDict[str, ReceiverTask] = OrderedDict()
         """Receiver tasks by our own id, the recent ones also after they left the wire."""
         self._store: ReceiverTasks | None = None
@@ -44,16 +52,19 @@ class Asks:
     # ---- from the server
 
     async def asked(self, request: Incoming) -> None:
-        """Put a plain request before people and wait until it is answered, taken back, or lost."""
+        """Put a plain request to whoever answers and wait until it is answered, taken back, or lost."""
         done = anyio.Event()
         related = asks.related_task_of(request.params)
 
-        async def deliver(answer: Answer) -> None:
+        async def deliver(_: Ask, answer: Answer) -> Delivery:
             await request.respond(_payload(answer, related))
             done.set()
+            return "sent"
 
         ask = self._of(request, "request", deliver, related_task=related)
-        self._add(ask)
+        if self._put_or_say(ask):
+            await self.hand_over(ask)
+            return
         try:
             await done.wait()
         except anyio.get_cancelled_exc_class():
@@ -63,30 +74,18 @@ class Asks:
                 self._end(ask, "lost", "The connection ended.")
             raise
 
-    async def roots_asked(self, request: Incoming) -> dict[str, Any] | None:
-        """Answer from the session's list at once, or, when the options say so, ask (architecture.md §7)."""
-        if self._session.options.ask_roots:
-            await self.asked(request)
-            return None
-        answer = self.from_the_list(self._of(request, "request", nobody))
-        return asks.with_related_task(answer.result or {}, asks.related_task_of(request.params))
-
-    def from_the_list(self, ask: Ask) -> Answer:
-        """Answer an ask for roots at once, from the session's list; it is kept, and nobody is asked."""
-        answer = asks.roots_result([root.wire() for root in self._session.roots], AnsweredBy("roots", "from the list"))
-        self.inbox.record(ask, answer)
-        return answer
-
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
-        """Put a task before people; the server polls us for it. RpcError when too many asks are open."""
+        """Put a task to whoever answers; the server polls us for it. Raises RpcError when too many asks are open."""
         store = self._store
 
-        async def deliver(answer: Answer) -> None:
+        async def deliver(_: Ask, answer: Answer) -> Delivery:
             if store is None or not store.settle(task, answer):
                 raise Gone("The task is settled already. Yours was not sent.")
+            return "sent"
 
         ask = self._of(request, "receiver-task", deliver, task=task)
-        self._add(ask)
+        if self._put_or_say(ask):
+            self._session.start_soon(self.hand_over, ask)
         task.ask_id = ask.id
         self.tasks[task.id] = task
         while len(self.tasks) > _TASKS_KEPT:
@@ -94,8 +93,6 @@ class Asks:
 
     def store(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
         """A store of receiver tasks for a new connection, with the session's options read whenever they matter."""
-        from app.core.tasks.received import ReceiverTasks
-
         session = self._session
         self._store = ReceiverTasks(
             ttl_ms=lambda: session.options.receiver_task_ttl_ms,
@@ -127,7 +124,7 @@ class Asks:
         if known:
             return
         finding = Finding("R4-46", "note", "No open link has this elicitation id, or it was done before.", "Ignored.")
-        self._session.finding(message.seq, finding)
+        self._session.messages.remark(message.seq, finding)
 
     def connection_ended(self, number: int, reason: str) -> None:
         """A connection is gone: waiters are released, its asks are lost, nothing is sent (R1-88)."""
@@ -143,9 +140,37 @@ class Asks:
         if ask is not None:
             self._end(ask, "withdrawn" if how == "cancelled" else how, reason)
 
-    def put(self, ask: Ask) -> None:
-        """Put an ask before people that came by another way than a request; RpcError when too many are open."""
-        self._add(ask)
+    def put(self, ask: Ask) -> bool:
+        """Set an ask on its road. True when somebody has answered at once, which is then to be handed over; raises
+        InboxFull when it has to wait and too many do."""
+        session, answer = self._session, self._road.at_once(ask)
+        if answer is not None:
+            self.inbox.record(ask, answer)
+        else:
+            self.inbox.add(ask)
+        for owner in (session.client_tasks.tasks.get(ask.task_id or ""), session.calls.get(ask.call_id or "")):
+            if owner is not None:
+                owner.asks.append(ask.id)
+                del owner.asks[:-_ASKS_NOTED]
+        if answer is not None:
+            return True
+        call = session.calls.get(ask.call_id or "")
+        if call is not None:
+            session.call_waits(call, True)
+        for each in self._may_have_caused(ask):
+            session.calls.hold(each, True)
+        self.consider(ask)
+        return False
+
+    async def hand_over(self, ask: Ask) -> None:
+        """Send what was said at once; where that fails, the reply channel knows whether it will be asked again."""
+        if ask.answer is not None:
+            with contextlib.suppress(Gone):
+                await ask.deliver(ask, ask.answer)
+
+    def consider(self, ask: Ask) -> None:
+        """Let everybody who answers consider an ask, from the first one on; whoever was at it begins again."""
+        self._session.start_soon(self._road.consider, ask)
 
     def take_back(self, ask: Ask, reason: str) -> None:
         """An ask of ours to people that has become pointless: the call behind it goes no further."""
@@ -165,8 +190,8 @@ class Asks:
         method: str,
         params: dict[str, Any],
         seq: int,
+        deliver: Deliver,
         *,
-        deliver: Deliver | None = None,
         call_id: str | None = None,
         candidates: tuple[str, ...] = (),
         task: ReceiverTask | ClientTask | None = None,
@@ -174,7 +199,7 @@ class Asks:
         about: str = "",
     ) -> Ask:
         """An ask that nobody has seen yet. `task` is what it ends with, `about` its key where its message asks for
-        several things; a channel that needs the ask is set later."""
+        several things."""
         session = self._session
         message = session.messages.get(seq)
         return Ask(
@@ -186,7 +211,7 @@ class Asks:
             asked_at=session.wall(),
             message_seq=seq,
             connection=session.info.number,
-            deliver=deliver or nobody,
+            deliver=deliver,
             size=0 if message is None else message.size,
             expires_at=None if task is None else task.expires_at,
             call_id=call_id,
@@ -216,7 +241,7 @@ class Asks:
             request.method,
             request.params,
             seq,
-            deliver=deliver,
+            deliver,
             call_id=None if call is None else call.id,
             candidates=() if call is not None or runs is not None else tuple(each.id for each in causes if each.legs),
             task=task or runs,
@@ -233,31 +258,15 @@ class Asks:
             return [call for call in running if any(leg.rpc_id == request.via for leg in call.legs)][:1]
         return running
 
-    def _add(self, ask: Ask) -> None:
-        self.inbox.add(ask)
-        task = self._session.client_tasks.tasks.get(ask.task_id or "")
-        if task is not None:
-            _note(task.asks, ask.id)
-        call = self._session.calls.get(ask.call_id or "")
-        if call is not None:
-            _note(call.asks, ask.id)
-            self._session.call_waits(call, True)
-        for each in self._may_have_caused(ask):
-            self._session.calls.hold(each, True)
-        limit = self._session.options.unattended_limit_ms
-        if limit is not None:
-            self._session.start_soon(self._unattended, ask, limit / 1000)
-
-    async def _unattended(self, ask: Ask, seconds: float) -> None:
-        await self._session.until(lambda: ask.settled, seconds, ask.id)
-        if ask.state == "open":
-            try:
-                await self._send(ask, asks.unattended(ask))
-            except Gone:
-                return
+    def _put_or_say(self, ask: Ask) -> bool:
+        try:
+            return self.put(ask)
+        except InboxFull as full:
+            raise RpcError(INTERNAL_ERROR, str(full)) from None
 
     def _end(self, ask: Ask, how: Literal["withdrawn", "expired", "lost"], reason: str) -> None:
         if self.inbox.end(ask, how, reason):
+            self._road.stop(ask)
             self._released(ask)
 
     def _released(self, ask: Ask) -> None:
@@ -281,26 +290,9 @@ class Asks:
         Refused with the fields that are wrong, unless `force` sends it all the same; Gone when the ask is settled."""
         if ask.state not in ("open", "held"):
             raise Gone(ask.words())
-        who = AnsweredBy(by.kind, by.name)
-        force = said.get("force") is True
-        action = said.get("action")
-        if action == "fail":
-            answer, errors = asks.failure(*_code_and_message(said), who), {}  # type: Answer, dict[str, list[str]]
-        elif ask.kind in ("form", "url") and action in ("accept", "decline", "cancel"):
-            answer, errors = asks.elicit_result(ask, action, said.get("content"), who, force=force)
-        elif ask.kind == "sampling" and action == "respond":
-            if "request" in said:
-                self.edit(ask, said["request"])
-            answer, errors = asks.sampling_result(ask, said.get("result"), who, force=force)
-        elif ask.kind == "sampling" and action == "decline":
-            answer, errors = asks.denial(who), {}
-        elif ask.kind == "roots" and action == "accept":
-            answer, errors = asks.roots_result([root.wire() for root in self._session.roots], who), {}
-        else:
-            raise Refused(f"A {ask.kind} cannot be answered with {action!r}.", {"/action": ["Not possible here."]})
-        if errors:
-            raise Refused("The answer does not fit what was asked for.", errors)
-        await self._send(ask, answer)
+        if said.get("action") == "respond" and "request" in said:
+            self.edit(ask, said["request"])
+        await self._road.send(ask, self._person.says(ask, said, by))
 
     def edit(self, ask: Ask, request: Any) -> None:
         """Change the request of a sampling before it is used; None is as it came (R3-02). The server hears nothing.
@@ -312,38 +304,14 @@ class Asks:
             if not isinstance(request, dict):
                 raise Refused("A request is an object.", {"/request": ["An object, with messages and maxTokens."]})
             try:
-                asks.well_formed(request)
+                sampling.well_formed(request)
             except RpcError as fault:
                 raise Refused("This is no sampling request any more.", {"/request": [fault.message]}) from None
         ask.edit(request)
         self._session.changed("ask.changed", ask.id)
-
-    async def _send(self, ask: Ask, answer: Answer) -> None:
-        await self.inbox.answer(ask, answer)
-        self._released(ask)
-
-
-def _note(ids: list[str], aid: str) -> None:
-    """Remember an ask with what it belongs to; those that the inbox has long forgotten need not be."""
-    ids.append(aid)
-    del ids[:-_ASKS_NOTED]
 
 
 def _payload(answer: Answer, related: str | None) -> dict[str, Any]:
     if answer.error is not None:
         return {"error": answer.error.wire()}
     return {"result": asks.with_related_task(answer.result or {}, related)}
-
-
-def _code_and_message(said: dict[str, Any]) -> tuple[int, str]:
-    code, message = said.get("code", -32603), said.get("message", "Failed on purpose")
-    if not isinstance(code, int) or isinstance(code, bool):
-        raise Refused("An error needs a whole number as its code.", {"/code": ["A whole number, like -32603."]})
-    if not isinstance(message, str):
-        raise Refused("An error needs a text as its message.", {"/message": ["A text."]})
-    return code, message
-
-
-async def nobody(_: Answer) -> None:
-    """The channel of an ask that nobody waits for, or that has none yet."""
-    raise Gone("Nobody waits for this.")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from app.core import forms, links
-from app.core.asks import Ask
+from app.core.asks import Ask, Draft
 from app.core.calls import Call, RequiredLink
 from app.core.forms import Entries, Field
 from app.core.json.pointer import split
@@ -24,8 +24,9 @@ from app.web.sampling_views import Sampling
 from app.web.task_chart import Chart, chart
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, Remark, Visit
-    from app.sessions import Session
+    from app.core.tasks.received import ReceiverTask, Remark
+    from app.core.tasks.status import Visit
+    from app.sessions import Workspace
 
 KINDS = {
     "form": ("k-form", "Form"),
@@ -153,20 +154,20 @@ class InboxView:
     refused: str
 
 
-def summary(session: Session) -> str:
+def summary(session: Workspace) -> str:
     """How many wait, in words."""
     waiting = session.open_asks
     return f"{waiting} waiting" if waiting else "nothing waiting"
 
 
-def refused_words(session: Session) -> str:
+def refused_words(session: Workspace) -> str:
     """That asks were over the limit, in a sentence; "" when none was (F10)."""
     many = session.inbox.refused
     most = session.limits.open_asks
     return f"{show.plural(many, 'ask was', 'asks were')} refused: at most {most} may be open." if many else ""
 
 
-def inbox_view(session: Session) -> InboxView:
+def inbox_view(session: Workspace) -> InboxView:
     """Everything the inbox column shows."""
     opened = session.inbox.open
     folded = len(opened) > FOLDED_ABOVE
@@ -195,7 +196,7 @@ def _origin_word(ask: Ask, call: Call | None) -> str:
 
 
 def ask_card(
-    session: Session,
+    session: Workspace,
     ask: Ask,
     *,
     folded: bool = False,
@@ -279,14 +280,14 @@ def _settled_words(ask: Ask) -> str:
             }.get(answer.action, answer.action)
             return f"{who.get(answer.by.kind, answer.by.name)} {said}.{forced}"
         case "withdrawn" if ask.taken_back:
-            return f"{ask.reason} Nothing was sent."
+            return f"{ask.reason} {ask.fate}"
         case "withdrawn":
             reason = f": “{ask.reason}”" if ask.reason else ""
-            return f"The server took this back after {show.duration(_age_ms(ask))}{reason}. Nothing was sent."
+            return f"The server took this back after {show.duration(_age_ms(ask))}{reason}. {ask.fate}"
         case "expired":
-            return "The time was up. The server was told. Nothing was sent."
+            return f"The time was up. The server was told. {ask.fate}"
         case "lost":
-            return "The connection ended before this was answered. Nothing was sent."
+            return f"The connection ended before this was answered. {ask.fate}"
         case _:
             return ""
 
@@ -302,7 +303,7 @@ def _sent(ask: Ask) -> str:
     return show.brief_json(payload)
 
 
-def asks_of(session: Session, ids: list[str]) -> list[tuple[str, str, str, bool]]:
+def asks_of(session: Workspace, ids: list[str]) -> list[tuple[str, str, str, bool]]:
     """The asks of a call, for its card: id, kind, state in words, and whether it waits."""
     found = [session.inbox.asks[one] for one in ids[-20:] if one in session.inbox.asks]
     return [(ask.id, KINDS[ask.kind][1], STATES[ask.state], ask.state == "open") for ask in found]
@@ -387,6 +388,19 @@ def ask_json(ask: Ask) -> dict[str, Any]:
         "outcome": outcome,
         "answered_by": None if answer is None else {"kind": answer.by.kind, "name": answer.by.name},
         "findings": [show.finding_json(one) for one in ask.findings],
+        **({} if ask.draft is None else {"draft": _draft_json(ask.draft)}),
+    }
+
+
+def _draft_json(draft: Draft) -> dict[str, Any]:
+    return {
+        "by": {"kind": draft.by.kind, "name": draft.by.name},
+        "state": draft.state,
+        "text": draft.text,
+        "content": draft.content,
+        "problem": draft.problem,
+        "started_at": wire_time(draft.started_at),
+        "updated_at": wire_time(draft.updated_at),
     }
 
 
@@ -475,7 +489,7 @@ class TaskCard:
     chart: Chart
 
 
-def task_card(session: Session, task: ReceiverTask) -> TaskCard:
+def task_card(session: Workspace, task: ReceiverTask) -> TaskCard:
     """One receiver task at this moment."""
     from app.core.tasks.received import manners
 
@@ -496,7 +510,7 @@ def task_card(session: Session, task: ReceiverTask) -> TaskCard:
         status_word=task.gone if task.gone is not None and not task.terminal else TASK_WORDS[task.status],
         gone=task.gone or "",
         wire_id=task.task_id,
-        created=show.clock(task.created_at),
+        created=show.clock(task.began_at),
         deadline=wire_time(task.expires_at) if live and task.expires_at is not None else None,
         total_seconds=None if task.ttl is None else task.ttl / 1000,
         ttl_words="no limit" if task.ttl is None else f"{show.duration(task.ttl)}{requested}",

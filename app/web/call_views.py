@@ -16,14 +16,15 @@ import anyio.lowlevel
 
 from app.core import links
 from app.core.calls import Call
-from app.core.forms.values import same
+from app.core.figures import measured
 from app.core.json import scan as jsonscan
 from app.core.json import text as jsontext
+from app.core.json.values import same
 from app.core.lane import apart
 from app.core.targets import HttpTarget
 from app.core.times import wire_time
 from app.core.wire import Finding
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.lists import ListName
 from app.web import ask_views, media, sequence, task_views
 from app.web import render as show
@@ -55,7 +56,7 @@ def is_large(call: Call) -> bool:
     return len(reply) > CARD_REPLY_BYTES or jsonscan.at_most(reply) > CARD_SEPARATORS
 
 
-def recent_calls(session: Session) -> list[Call]:
+def recent_calls(session: Workspace) -> list[Call]:
     """The calls a person made, newest first."""
     return [call for call in session.calls.newest if not call.quiet]
 
@@ -348,7 +349,7 @@ def _one_at_a_time() -> anyio.Lock:
         return lock
 
 
-async def result_of(session: Session, call: Call, root: str = "") -> Any:
+async def result_of(session: Workspace, call: Call, root: str = "") -> Any:
     """A result, or the JSON that a text in it holds (`root` is that text's pointer). KeyError when there is none."""
     if not is_large(call):
         return await _result_of(session, call, root)
@@ -356,7 +357,7 @@ async def result_of(session: Session, call: Call, root: str = "") -> Any:
         return await _result_of(session, call, root)
 
 
-async def _result_of(session: Session, call: Call, root: str = "") -> Any:
+async def _result_of(session: Workspace, call: Call, root: str = "") -> Any:
     if call.reply is None or call.state != "done":
         return None
     key = (session.id, call.id, root if ROOT_TEXT.fullmatch(root) else "")
@@ -374,7 +375,7 @@ async def _result_of(session: Session, call: Call, root: str = "") -> Any:
     return value if key[2] else show.at_pointer(value, root)
 
 
-async def text_at(session: Session, call: Call, root: str) -> str:
+async def text_at(session: Workspace, call: Call, root: str) -> str:
     """The text of a result at its pointer. KeyError when there is none."""
     found = show.at_pointer(await result_of(session, call), root) if ROOT_TEXT.fullmatch(root) else None
     if not isinstance(found, str):
@@ -450,7 +451,7 @@ def _pointers(findings: list[Finding]) -> list[str]:
 
 
 def call_card(
-    session: Session, call: Call, *, shown: Shown | None = None, alone: bool = False, full: bool = False
+    session: Workspace, call: Call, *, shown: Shown | None = None, alone: bool = False, full: bool = False
 ) -> CallCard:
     """One call as a card. `alone` on its own page, which brings a large result as `shown`; elsewhere the tab fetches
     that by itself."""
@@ -467,8 +468,8 @@ def call_card(
     progress = call.progress
     words = ""
     if progress is not None:
-        words = show.figure(progress.progress)
-        words += f" of {show.figure(progress.total)}" if progress.total is not None else ""
+        words = measured(progress.progress)
+        words += f" of {measured(progress.total)}" if progress.total is not None else ""
     params = call.params or {}
     given = params.get("arguments") if call.method in _FORMS else params
     leg = call.legs[-1] if call.legs else None
@@ -524,7 +525,7 @@ _FORMS: dict[str, ListName] = {"tools/call": "tools", "prompts/get": "prompts"}
 """Calls that have a form of their own."""
 
 
-def _again(session: Session, call: Call) -> str:
+def _again(session: Workspace, call: Call) -> str:
     """The address that loads a call into the form of its tool or prompt, or into the composer."""
     name = (call.params or {}).get("name")
     if call.method in _FORMS and isinstance(name, str):
@@ -536,7 +537,7 @@ def _again(session: Session, call: Call) -> str:
     return f"/s/{session.id}/compose?from={call.id}"
 
 
-def _copies(session: Session, call: Call) -> list[tuple[str, str]]:
+def _copies(session: Workspace, call: Call) -> list[tuple[str, str]]:
     """JSON always; curl where the server is reached by streamable HTTP; Python where there is a server at all."""
     base = f"/s/{session.id}/calls/{call.id}/snippet?as="
     kinds = ["json"]
@@ -613,7 +614,7 @@ class CallLine:
     size: str
 
 
-def call_line(session: Session, call: Call) -> CallLine:
+def call_line(session: Workspace, call: Call) -> CallLine:
     params = call.params or {}
     given = params.get("arguments") if call.method in _FORMS else params
     return CallLine(
@@ -654,7 +655,7 @@ def _small_result(call: Call) -> dict[str, Any]:
     return call_json(call, value.get("result") if isinstance(value, dict) else None) | {"result_omitted": False}
 
 
-def calls(session: Session) -> Calls:
+def calls(session: Workspace) -> Calls:
     """The list of calls."""
     listed = recent_calls(session)
     return Calls(
@@ -681,7 +682,7 @@ class CallView(Context):
     sequence: sequence.Drawing
 
 
-async def show_result(session: Session, call: Call, *, alone: bool) -> Shown:
+async def show_result(session: Workspace, call: Call, *, alone: bool) -> Shown:
     """`shown_of` the result of a call, in a thread when it is large."""
     if call.reply is None or not is_large(call):
         return shown_of(session.id, call, await _result_of(session, call), alone=alone)
@@ -692,7 +693,7 @@ async def show_result(session: Session, call: Call, *, alone: bool) -> Shown:
     return made
 
 
-async def call(session: Session, call: Call, *, full: bool = False) -> CallView:
+async def call(session: Workspace, call: Call, *, full: bool = False) -> CallView:
     """One call with its result, as a page."""
     shown = await show_result(session, call, alone=True)
     tool_href = ""
@@ -708,6 +709,6 @@ async def call(session: Session, call: Call, *, full: bool = False) -> CallView:
     )
 
 
-async def call_alone_json(session: Session, call: Call) -> dict[str, Any]:
+async def call_alone_json(session: Workspace, call: Call) -> dict[str, Any]:
     """One call with its result, for scripts."""
     return call_json(call, await result_of(session, call))

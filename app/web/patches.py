@@ -15,7 +15,7 @@ from urllib.parse import quote
 from app.core.calls import Call
 from app.core.events import Event, EventKind
 from app.core.wire import Message
-from app.sessions import Session
+from app.sessions import Workspace
 from app.settings import Limits
 from app.web import ask_views, sequence, stage_views, task_views, views
 from app.web.prompts import is_get_of, name_of
@@ -33,6 +33,7 @@ _ON_STAGE: Final[frozenset[EventKind]] = frozenset(
     {
         "ask.added",
         "ask.changed",
+        "ask.reopened",
         "ask.settled",
         "ask.withdrawn",
         "call.added",
@@ -49,7 +50,7 @@ _LIST_PAGES: Final = {
     "prompts": "prompts",
 }
 """Pages that show a list, and their addresses; the element has the page's name."""
-_NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written"})
+_NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written", "exchange.recorded"})
 
 
 @dataclass(slots=True, frozen=True)
@@ -68,7 +69,7 @@ def partial(target: str, html: Html, swap: str = "outerMorph") -> Html:
 class Tab:
     """What one tab knows: two cursors, because state must not wait behind log rows."""
 
-    def __init__(self, session: Session, page: str, of: str, since: int | None, limits: Limits) -> None:
+    def __init__(self, session: Workspace, page: str, of: str, since: int | None, limits: Limits) -> None:
         self.session, self.page, self.of, self._limits = session, page, of, limits
         self._state_mark = self._row_mark = -1 if since is None else since
         self._unsent = 0
@@ -237,14 +238,18 @@ class Tab:
         touched: dict[str, str] = {}
         tasks: set[str] = set()
         for event in events:
-            if event.kind in {"ask.added", "ask.changed", "ask.settled", "ask.withdrawn"}:
-                touched[event.subject] = "added" if touched.get(event.subject) == "added" else event.kind[4:]
+            if event.kind in {"ask.added", "ask.changed", "ask.reopened", "ask.settled", "ask.withdrawn"}:
+                drawn = touched.get(event.subject)
+                touched[event.subject] = drawn if drawn in ("added", "reopened") else event.kind[4:]
             elif event.kind.startswith(("task.", "tasks.")):
                 tasks.add(event.subject)
         if len(touched) > PARTS_PER_PATCH:
             return None
         parts = [part for aid, how in touched.items() for part in self._ask(aid, how)]
-        if touched:
+        cleared = any(event.kind == "inbox.cleared" for event in events)
+        if cleared:
+            parts += self._inbox()
+        if touched or cleared:
             parts.append(partial("#waiting", _part("waiting", {"shell": self._shell()})))
             if "added" in touched.values():
                 parts.append(_announce(f"The server asks something, {ask_views.summary(self.session)}"))
@@ -258,7 +263,7 @@ class Tab:
         ask = self.session.inbox.asks.get(aid)
         if ask is None:
             return []
-        if how == "added" and not ask.settled:
+        if how in ("added", "reopened") and not ask.settled:
             # Deleted first: a tab that comes back may hear of the same ask twice.
             card = ask_views.ask_card(self.session, ask, folded=self.session.open_asks > ask_views.FOLDED_ABOVE)
             return [

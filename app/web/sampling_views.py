@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from app.core import asks
 from app.core.forms import Entries
+from app.core.sampling import blocks as blocks_of
 from app.web import bodies
 from app.web import render as show
 from app.web.problems import Denied
@@ -117,7 +117,7 @@ def sampling(params: dict[str, Any], edited: dict[str, Any] | None = None, *, wh
 def last_words(request: dict[str, Any]) -> str:
     """The first text of the last message, without a look at the rest."""
     messages = _messages(request)
-    texts = (_block(block) for block in (asks.blocks(messages[-1]) if messages else []))
+    texts = (_block(block) for block in (blocks_of(messages[-1]) if messages else []))
     return next((text for kind, text in texts if kind == "text"), "")
 
 
@@ -190,7 +190,7 @@ def _facts(params: dict[str, Any], now: dict[str, Any]) -> list[Fact]:
 
 
 def _blocks(message: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple(_block(block) for block in asks.blocks(message))
+    return tuple(_block(block) for block in blocks_of(message))
 
 
 def _block(block: Any) -> tuple[str, str]:
@@ -217,7 +217,7 @@ def fields(now: dict[str, Any]) -> list[EditField]:
     """What can be changed by typing; the JSON at the end holds everything."""
     found = [EditField("edit-system", "System prompt", _text(now.get("systemPrompt")), 3)]
     for at, message in enumerate(_messages(now)):
-        for place, block in enumerate(asks.blocks(message)):
+        for place, block in enumerate(blocks_of(message)):
             if isinstance(block, dict) and block.get("type") == "text" and len(found) < _MOST_FIELDS:
                 label = f"Message {at + 1}, {message.get('role')}"
                 found.append(EditField(f"edit-{at}-{place}", label, _text(block.get("text")), 3))
@@ -276,7 +276,7 @@ def _apply(request: dict[str, Any], name: str, text: str) -> str:
     else:
         at, place = (int(part) for part in name.split("-"))
         message = _messages(request)[at]
-        asks.blocks(message)[place]["text"] = text
+        blocks_of(message)[place]["text"] = text
     return ""
 
 

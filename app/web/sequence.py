@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Literal
 
 from app.core.asks import Ask
 from app.core.calls import Call
-from app.core.tasks.running import STATUSES, TERMINAL, ClientTask
+from app.core.figures import measured
+from app.core.tasks.running import ClientTask
+from app.core.tasks.status import STATUSES, TERMINAL
 from app.web import render as show
 
 if TYPE_CHECKING:
     from app.core.tasks.received import ReceiverTask
-    from app.sessions import Session
+    from app.sessions import Workspace
 
 Lane = Literal["person", "parley", "server"]
 NAMES: dict[Lane, str] = {"person": "You", "parley": "Parley", "server": "Server"}
@@ -151,14 +153,14 @@ def _cut(turns: list[Turn]) -> list[Turn]:
 # -------------------------------------------------------------------------------------------------- what is drawn
 
 
-def of_call(session: Session, call: Call) -> Drawing:
+def of_call(session: Workspace, call: Call) -> Drawing:
     """A call with everything the server asked meanwhile; with its task, when it became one."""
     task = session.client_tasks.tasks.get(call.task_id or "")
     turns = _call_turns(session, call, task)
     return drawing(call.id, f"/s/{session.id}", f"Call {call.id.lstrip('c')}", turns, live=not call.settled)
 
 
-def of_client_task(session: Session, task: ClientTask) -> Drawing:
+def of_client_task(session: Workspace, task: ClientTask) -> Drawing:
     """A task that runs on the server, with the call that made it."""
     call = session.calls.get(task.call_id or "")
     turns = _task_turns(task) + _ask_turns(session, task.asks) if call is None else _call_turns(session, call, task)
@@ -166,7 +168,7 @@ def of_client_task(session: Session, task: ClientTask) -> Drawing:
     return drawing(task.id, f"/s/{session.id}", f"Task {task.id[1:]}", turns, live=live)
 
 
-def of_receiver_task(session: Session, task: ReceiverTask) -> Drawing:
+def of_receiver_task(session: Workspace, task: ReceiverTask) -> Drawing:
     """A task that Parley executes for the server."""
     turns: list[Turn] = []
     for visit in task.visits:
@@ -190,7 +192,7 @@ def of_receiver_task(session: Session, task: ReceiverTask) -> Drawing:
     return drawing(task.id, f"/s/{session.id}", f"Task {task.id[1:]}", turns, live=live)
 
 
-def _call_turns(session: Session, call: Call, task: ClientTask | None) -> list[Turn]:
+def _call_turns(session: Workspace, call: Call, task: ClientTask | None) -> list[Turn]:
     turns = [Turn(call.started_at, "person", "parley", "", f"call {call.subject}" if call.by != "parley" else "begin")]
     fetches = {visit.seq for visit in task.visits if visit.what == task.wire.result} if task is not None else set()
     for leg in call.legs:
@@ -207,9 +209,9 @@ def _call_turns(session: Session, call: Call, task: ClientTask | None) -> list[T
             words = f"a task, {task.visits[0].text}" if made and task is not None and task.visits else "the reply"
             turns.append(Turn(answered.at, "server", "parley", "", words, answered.seq))
     if call.progress is not None:
-        words = f"{show.plural(call.progressed, 'time')}, the last: {show.figure(call.progress.progress)}"
+        words = f"{show.plural(call.progressed, 'time')}, the last: {measured(call.progress.progress)}"
         if call.progress.total is not None:
-            words += f" of {show.figure(call.progress.total)}"
+            words += f" of {measured(call.progress.total)}"
         turns.append(Turn(call.progress.at, "server", "parley", "notifications/progress", words, None, "tells"))
     turns += _ask_turns(session, call.asks)
     if task is not None:
@@ -254,7 +256,7 @@ DONE_WORDS = {
 """What Parley noticed or did by itself, in words."""
 
 
-def _ask_turns(session: Session, ids: Iterable[str]) -> list[Turn]:
+def _ask_turns(session: Workspace, ids: Iterable[str]) -> list[Turn]:
     turns: list[Turn] = []
     for ask in (session.inbox.asks[one] for one in ids if one in session.inbox.asks):
         turns.append(Turn(ask.asked_at, "server", "parley", ask.method, "", ask.message_seq, "asks"))

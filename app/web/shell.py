@@ -24,13 +24,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import secrecy
+from app.core.figures import grouped, measured
 from app.core.lane import apart
 from app.core.lists import Listing
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
 from app.core.tasks.running import support_of
 from app.core.times import wire_time
 from app.core.wire import Message
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import ask_views
 from app.web import render as show
 from app.web.ask_views import InboxView
@@ -102,7 +103,7 @@ jinja = Environment(
 )
 jinja.filters.update(
     size=show.size,
-    number=show.number,
+    number=grouped,
     clock=show.clock,
     time_of_day=show.time_of_day,
     wire_time=wire_time,
@@ -110,7 +111,7 @@ jinja.filters.update(
     prose=show.prose,
     gist=show.gist,
     plural=show.plural,
-    figure=show.figure,
+    figure=measured,
 )
 
 
@@ -372,7 +373,7 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def tool_link(session: Session, key: str, tool: dict[str, Any], *, brief: bool = False) -> ToolLink:
+def tool_link(session: Workspace, key: str, tool: dict[str, Any], *, brief: bool = False) -> ToolLink:
     """One tool of a session as a link."""
     name = text_of(tool.get("name"))
     hints = tool.get("annotations")
@@ -389,7 +390,7 @@ def tool_link(session: Session, key: str, tool: dict[str, Any], *, brief: bool =
     )
 
 
-def tool_links(session: Session, limit: int | None = None, *, brief: bool = False) -> list[ToolLink]:
+def tool_links(session: Workspace, limit: int | None = None, *, brief: bool = False) -> list[ToolLink]:
     """The tools of a session as links; in brief only what they are called."""
     items = session.tools.items if limit is None else session.tools.items[:limit]
     return [
@@ -473,7 +474,7 @@ class NavItem:
         return page == self.key or page in self.pages
 
 
-def counts(session: Session) -> dict[str, str]:
+def counts(session: Workspace) -> dict[str, str]:
     """The numbers of the rail and of the drawer, by element id."""
     log = session.messages
     listed = [call for call in session.calls.values() if not call.quiet]
@@ -482,31 +483,31 @@ def counts(session: Session) -> dict[str, str]:
         "n-tools": _many(session, "tools"),
         "n-resources": _many(session, "resources"),
         "n-prompts": _many(session, "prompts"),
-        "n-logging": show.number(session.server_log.count) if session.server_log.count else "",
-        "n-calls": (f"{running} running of " if running else "") + show.number(len(listed)) if listed else "",
-        "n-tasks": show.number(tasks) if (tasks := len(session.asks.tasks) + len(session.client_tasks.tasks)) else "",
+        "n-logging": grouped(session.server_log.count) if session.server_log.count else "",
+        "n-calls": (f"{running} running of " if running else "") + grouped(len(listed)) if listed else "",
+        "n-tasks": grouped(tasks) if (tasks := len(session.asks.tasks) + len(session.client_tasks.tasks)) else "",
         "inbox-sum": ask_views.summary(session),
         "inbox-refused": ask_views.refused_words(session),
-        "n-roots": show.number(len(session.roots)) if session.roots else "",
-        "n-log": show.number(log.count) if log.count else "",
-        "n-stderr": show.number(own) if (own := session.stderr.count - session.stderr.by_probe) else "",
-        "log-count": show.number(log.count),
-        "log-sum": f"{show.number(log.inbound)} in, {show.number(log.outbound)} out, "
+        "n-roots": grouped(len(session.roots)) if session.roots else "",
+        "n-log": grouped(log.count) if log.count else "",
+        "n-stderr": grouped(own) if (own := session.stderr.count - session.stderr.by_probe) else "",
+        "log-count": grouped(log.count),
+        "log-sum": f"{grouped(log.inbound)} in, {grouped(log.outbound)} out, "
         f"{show.plural(log.findings_total, 'finding')}",
     }
 
 
-def _many(session: Session, name: Literal["tools", "resources", "prompts"]) -> str:
+def _many(session: Workspace, name: Literal["tools", "resources", "prompts"]) -> str:
     """How many of a list are known; "" until somebody has looked."""
     listing = session.lists[name]
-    return "" if listing.at is None else show.number(len(listing.items)) + ("+" if listing.next_cursor else "")
+    return "" if listing.at is None else grouped(len(listing.items)) + ("+" if listing.next_cursor else "")
 
 
-def figures(session: Session) -> dict[str, str]:
+def figures(session: Workspace) -> dict[str, str]:
     """The numbers of the overview, by element id."""
     log = session.messages
     traffic = f"{show.plural(log.count, 'message')}, {show.size(log.bytes_total)}"
-    return {"traffic": traffic, "findings-total": show.number(log.findings_total)}
+    return {"traffic": traffic, "findings-total": grouped(log.findings_total)}
 
 
 @dataclass(slots=True)
@@ -533,7 +534,7 @@ class Shell:
     earlier: int | None
     stream_url: str
     trouble: str
-    session: Session
+    session: Workspace
     messages: list[Message]
 
     @property
@@ -552,7 +553,7 @@ class Shell:
         return f"{self.base}/tools/parade" if isinstance(self.session.target, DemoTarget) else ""
 
 
-def wheretext_of(session: Session) -> tuple[str, str, str]:
+def wheretext_of(session: Workspace) -> tuple[str, str, str]:
     """Version, transport and lead line of the current connection."""
     info = session.info
     version = info.protocol_version or "" if info.state in {"ready", "lost"} else ""
@@ -569,13 +570,13 @@ def wheretext_of(session: Session) -> tuple[str, str, str]:
     return version, transport_words(session.target), lead
 
 
-def log_rows(session: Session, messages: list[Message], *, found: bool = False) -> Html:
+def log_rows(session: Workspace, messages: list[Message], *, found: bool = False) -> Html:
     """Rows of the log, ready to insert; those that a search found have ids of their own."""
     base, log = f"/s/{session.id}", session.messages
     return show.markup(show.log_row(one, log.findings(one.seq), base, found=found) for one in messages)
 
 
-def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:
+def nav(session: Workspace, numbers: dict[str, str]) -> list[NavItem]:
     """The rail. What the server does not offer is grey and says why; its page teaches what would make it appear."""
     base, info = f"/s/{session.id}", session.info
 
@@ -605,7 +606,7 @@ def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:
 
 
 def shell(
-    session: Session,
+    session: Workspace,
     page: str,
     title: str,
     *,

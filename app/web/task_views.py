@@ -10,7 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.tasks.running import CORE, ClientTask, Visit, poll_seconds
+from app.core.figures import measured
+from app.core.tasks.running import CORE, ClientTask, poll_seconds
+from app.core.tasks.status import Visit
 from app.core.times import wire_time
 from app.core.wire import Finding
 from app.web import ask_views
@@ -19,7 +21,7 @@ from app.web.ask_views import LifeStep
 from app.web.sequence import DONE_WORDS
 
 if TYPE_CHECKING:
-    from app.sessions import Session
+    from app.sessions import Workspace
 
 SHOWN = 200
 """Rows of each kind on the Tasks page."""
@@ -78,7 +80,7 @@ class ClientTaskCard:
     progress_words: str
 
 
-def task_card(session: Session, task: ClientTask, *, alone: bool = False) -> ClientTaskCard:
+def task_card(session: Workspace, task: ClientTask, *, alone: bool = False) -> ClientTaskCard:
     """One task at this moment; `alone`, on its own page, with its life."""
     capable, ready = session.client_tasks.capable, session.info.state == "ready"
     last_poll = next((visit.at for visit in reversed(task.visits) if visit.what == task.wire.get), None)
@@ -86,8 +88,8 @@ def task_card(session: Session, task: ClientTask, *, alone: bool = False) -> Cli
     progress = None if call is None else call.progress
     words = ""
     if progress is not None:
-        words = show.figure(progress.progress)
-        words += f" of {show.figure(progress.total)}" if progress.total is not None else ""
+        words = measured(progress.progress)
+        words += f" of {measured(progress.total)}" if progress.total is not None else ""
     granted = "no limit" if task.ttl is None else show.duration(task.ttl)
     asked = "" if task.requested_ttl is None else f", asked for {show.duration(task.requested_ttl)}"
     if task.requested_ttl is not None and task.requested_ttl == task.ttl:
@@ -104,7 +106,7 @@ def task_card(session: Session, task: ClientTask, *, alone: bool = False) -> Cli
         live=task.live,
         wire_id=task.task_id,
         message=task.message or "",
-        known=show.clock(task.known_at),
+        known=show.clock(task.began_at),
         deadline=wire_time(task.expires_at)
         if task.live and task.expires_at is not None and not task.outlived
         else None,
@@ -237,7 +239,7 @@ class RunningView:
     label: str
 
 
-def running(session: Session) -> RunningView:
+def running(session: Workspace) -> RunningView:
     """What is known of the server's tasks, newest first."""
     known, capable = session.client_tasks, session.client_tasks.capable
     listing = known.listing
@@ -260,7 +262,7 @@ def running(session: Session) -> RunningView:
     )
 
 
-def received(session: Session) -> list[ask_views.TaskCard]:
+def received(session: Workspace) -> list[ask_views.TaskCard]:
     """The tasks that the server asked of us, newest first."""
     newest = itertools.islice(reversed(session.asks.tasks.values()), SHOWN)
     return [ask_views.task_card(session, task) for task in newest]

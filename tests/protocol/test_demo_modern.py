@@ -105,7 +105,7 @@ async def test_the_desk_refuses_a_state_that_is_not_its_own(session: Session) ->
     again = session.rounds.resend(honest, 1, None, ME)
     await settled(session, again)
     assert again.state == "done"  # a state may be used again, for the same request
-    other = {**session.rounds.retried(honest, honest.rounds[0], None), "name": "every_field"}
+    other = {**session.rounds.retried(honest, honest.rounds[0], None)[0], "name": "every_field"}
     stolen = await call(session, "tools/call", other)
     assert stolen.error is not None and "another request" in stolen.error.message
     refused = await call_tool(session, "needs_sign_in")

@@ -13,7 +13,7 @@ import pytest
 
 from app.core import forms
 from app.core.forms import building
-from app.core.schema import labour
+from app.core.schema import cost
 from tests.unit.form_browser import Page, draw
 
 ALLOWED = 0.1
@@ -131,7 +131,7 @@ def test_a_schema_bomb_becomes_a_form_or_a_box_in_no_time(name: str):
 @pytest.mark.requirement("S38")
 def test_what_is_too_much_is_one_box_with_the_reason():
     deep = forms.build(BOMBS["10,000 objects in one another"][0])
-    assert (deep.kind, deep.note) == ("json", f"The schema is nested deeper than {labour.MAX_SCHEMA_DEPTH} levels.")
+    assert (deep.kind, deep.note) == ("json", f"The schema is nested deeper than {cost.MAX_SCHEMA_DEPTH} levels.")
     wide = forms.build(BOMBS["100,000 properties"][0], {"p1": "x"})
     assert (wide.kind, wide.note) == ("json", "The schema is larger than 512 kB.")
     assert forms.read(wide).value == {"p1": "x"}

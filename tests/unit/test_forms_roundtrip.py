@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.core import forms
-from app.core.forms.values import same
 from app.core.json.text import Parsed
+from app.core.json.values import same
 from tests.unit.form_browser import Page, draw
 from tests.unit.form_shapes import VALUES, Shape, rooted, shapes
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.core.asks import secret_findings
 from app.core.calls import CallError
+from app.core.elicitation import secret_findings
 from app.core.links import links_json, read, required_links
 
 GOOD = {"mode": "url", "elicitationId": "e1", "url": "https://sign.example.test/in", "message": "Sign in"}

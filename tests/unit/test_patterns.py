@@ -66,9 +66,9 @@ def _rules() -> list[str]:
 
 SERVER, PERSON, BROWSER = "text of a server", "text of a person or a script", "a request to Parley"
 PYTHON = {
-    "app/core/asks.py:_NO_AFTER": Row(SERVER, worst=("not needneed ", "n't.")),
-    "app/core/asks.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
-    "app/core/asks.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
+    "app/core/elicitation.py:_NO_AFTER": Row(SERVER, worst=("not needneed ", "n't.")),
+    "app/core/elicitation.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
+    "app/core/elicitation.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
     "app/core/rules/checks.py:_REORDERING": Row(SERVER),
     "app/core/rules/param_headers.py:_PLAIN": Row(SERVER),
     "app/core/rules/param_headers.py:_TOKEN": Row(SERVER),
@@ -84,7 +84,7 @@ PYTHON = {
     "app/core/schema/explain.py:_time()": Row(PERSON, worst=("00:00:00.0",)),
     "app/core/forms/tree.py:_UNIDENTIFIED": Row("names in schemas of a server"),
     "app/core/forms/tree.py:_UNNAMEABLE": Row("names in schemas of a server"),
-    "app/core/forms/values.py:_NUMBER": Row(PERSON, worst=("1.", "1e")),
+    "app/core/json/values.py:_NUMBER": Row(PERSON, worst=("1.", "1e")),
     "app/core/forms/words.py:item_name()": Row(
         "labels in schemas of a server", worst=("ies", "sses"), patterns=lambda: [each[0] for each in words._SINGULARS]
     ),

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app import secrecy
-from app.core.asks import secret_findings
 from app.core.calls import Call
+from app.core.elicitation import secret_findings
 from app.core.forms.words import asks_for_secret
 from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget, typed_line

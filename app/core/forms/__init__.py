@@ -10,27 +10,25 @@ Serves tool arguments and elicitation alike. Knows JSON Schema; knows no HTML, n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from app.core.forms import reading
 from app.core.forms.building import MAX_FIELDS, build
 from app.core.forms.reading import Filled, entries, read
 from app.core.forms.sources import Entries, operate
-from app.core.forms.tree import Field, Option
-from app.core.forms.values import MISSING, from_json_text, to_json_text
-from app.core.schema.check import fits, place, unchecked, validate
+from app.core.forms.tree import Field, place
+from app.core.json.values import MISSING, from_json_text, to_json_text
+from app.core.schema.check import fits, unchecked, validate
+from app.core.schema.refs import Option
 
 __all__ = [
     "MAX_FIELDS",
     "MISSING",
-    "Described",
     "Entries",
     "Field",
     "Filled",
     "Option",
     "build",
-    "describe",
     "entries",
     "fits",
     "from_json_text",
@@ -44,36 +42,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
-    """One argument of a tool, in words."""
-
-    name: str
-    type_text: str
-    required: bool
-    title: str
-    description: str
-    default: str
-    deprecated: bool
-
-
 def skeleton(schema: Any) -> Any:
     """A value to start from: the defaults, and something for whatever must be there."""
     return reading.skeleton(build(schema))
-
-
-def describe(schema: Any) -> list[Described]:
-    """The arguments that an input schema names, references followed; [] when it names none."""
-    return [
-        Described(
-            name=one.key,
-            type_text=f"{one.type_text} or null" if one.nullable else one.type_text,
-            required=one.required,
-            title=one.label if one.label != one.key else "",
-            description=one.description,
-            default=one.default,
-            deprecated=one.deprecated,
-        )
-        for one in build(schema).children
-        if not one.more
-    ]

@@ -12,8 +12,8 @@ from typing import Any
 from app.core.forms.leaves import index_of
 from app.core.forms.sources import MAX_KEPT, Source, Submitted
 from app.core.forms.tree import Field
-from app.core.forms.values import same, type_of
-from app.core.schema.check import fits_validator, validator, with_definitions
+from app.core.json.values import same, type_of
+from app.core.schema.check import Check, with_definitions
 from app.core.schema.merging import Schema
 from app.core.schema.refs import Schemas
 
@@ -21,28 +21,33 @@ MAX_CHECKS = 300
 """For one form; beyond that the looks of a value decide."""
 
 
-def best(offered: list[Schema], value: Any, schemas: Schemas) -> int | None:
-    """The alternative that a value belongs to; None when not even its type fits any."""
-    marks = [_resemblance(each, value, schemas) for each in offered]
-    most = max(marks, default=0)
-    if most == 0:
-        return None
-    close = [at for at, mark in enumerate(marks) if mark == most]
-    if len(close) == 1 and most > 2:
-        return close[0]
-    others = [at for at, mark in enumerate(marks) if 0 < mark < most] if most < 4 else []
-    return next((at for at in (*close, *others) if _fits(offered[at], value, schemas)), close[0])
+class Chooser:
+    """Finds the alternative of a value, for one form. Counts what it asks of the validator."""
 
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self._made: dict[int, tuple[Schema, Check]] = {}
+        self._asked = 0
 
-def _fits(schema: Schema, value: Any, schemas: Schemas) -> bool:
-    schemas.checks += 1
-    if schemas.checks > MAX_CHECKS:
-        return False
-    known = schemas.validators.get(id(schema))
-    if known is None:
-        whole = with_definitions(schema, schemas.root)
-        known = schemas.validators[id(schema)] = (whole, validator(whole)[0])
-    return fits_validator(known[1], known[0], value)
+    def best(self, offered: list[Schema], value: Any) -> int | None:
+        """The alternative that a value belongs to; None when not even its type fits any."""
+        marks = [_resemblance(each, value, self._schemas) for each in offered]
+        most = max(marks, default=0)
+        if most == 0:
+            return None
+        close = [at for at, mark in enumerate(marks) if mark == most]
+        if len(close) == 1 and most > 2:
+            return close[0]
+        others = [at for at, mark in enumerate(marks) if 0 < mark < most] if most < 4 else []
+        return next((at for at in (*close, *others) if self._fits(offered[at], value)), close[0])
+
+    def _fits(self, schema: Schema, value: Any) -> bool:
+        self._asked += 1
+        if self._asked > MAX_CHECKS:
+            return False
+        if id(schema) not in self._made:
+            self._made[id(schema)] = (schema, Check(with_definitions(schema, self._schemas.root)))
+        return self._made[id(schema)][1].fits(value)
 
 
 def _resemblance(schema: Mapping[str, Any], value: Any, schemas: Schemas) -> int:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.core.figures import grouped
 from app.core.forms import leaves
-from app.core.forms.alternatives import best, kept_from, shown_before
+from app.core.forms.alternatives import Chooser, kept_from, shown_before
 from app.core.forms.leaves import Spot
 from app.core.forms.reading import read
 from app.core.forms.sources import MAX_ITEMS, Carried, Entries, Fresh, Given, Source, Started, Submitted, indices
-from app.core.forms.tree import ROOT_NAME, Field, Option, below, nameable
-from app.core.forms.values import MISSING, figure, from_json_text, same, show
+from app.core.forms.tree import ROOT_NAME, Field, below, nameable
 from app.core.forms.words import alternative_name, item_name
 from app.core.json.pointer import escape
-from app.core.schema.labour import burden
+from app.core.json.values import MISSING, from_json_text, same, show
+from app.core.schema.cost import too_large
 from app.core.schema.merging import Schema, extra_keys, implied_type
-from app.core.schema.refs import MAX_TITLED, Schemas
+from app.core.schema.refs import MAX_TITLED, Option, Schemas
 
 MAX_FIELDS = 600
 MAX_NAME = 500
@@ -34,7 +35,7 @@ def build(schema: Any, value: Any = MISSING, form: Entries | None = None) -> Fie
     """The tree of a schema, filled from a submitted form, else from a value, else from the schema's defaults."""
     source: Source = Submitted(form) if form is not None else Fresh() if value is MISSING else Given(value)
     spot = Spot("", ROOT_NAME, "", True, 0)
-    if why := burden(schema):
+    if why := too_large(schema):
         return leaves.json_box({}, spot, source, why)
     return Builder(schema).field(schema, spot, source)
 
@@ -44,6 +45,7 @@ class Builder:
 
     def __init__(self, root: Any) -> None:
         self._schemas = Schemas(root)
+        self._chooser = Chooser(self._schemas)
         self._fields = 0
         self._options = 0
         self._texts: dict[int, bool] = {}
@@ -131,7 +133,7 @@ class Builder:
         if len(options) <= MAX_TITLED and self._options <= MAX_ALL_OPTIONS:
             return leaves.choice(schema, options, spot, source)
         self._options -= len(options)
-        why = f"There are {figure(len(options))} values to choose from, too many for a list."
+        why = f"There are {grouped(len(options))} values to choose from, too many for a list."
         if self._all_texts(options):
             made = leaves.string(schema, spot, source)
             made.note = made.note or why
@@ -170,7 +172,7 @@ class Builder:
         if not fits:
             return leaves.json_box(schema, spot, source, "The value is not an object.")
         if self._fields + len(properties) > MAX_FIELDS:
-            why = f"It has {figure(len(properties))} properties, too many for the form."
+            why = f"It has {grouped(len(properties))} properties, too many for the form."
             return leaves.json_box(schema, spot, source, why)
         if any(len(spot.pointer) + len(key) > MAX_NAME for key in properties):
             return leaves.json_box(schema, spot, source, "A name in it is too long for the form.")
@@ -293,7 +295,7 @@ class Builder:
             if made.chosen is None and spot.required and not source.has("#alt"):
                 made.chosen = 0
         elif value is not MISSING:
-            made.chosen = best(offered, value, self._schemas)
+            made.chosen = self._chooser.best(offered, value)
             if made.chosen is None:
                 if not isinstance(source, Carried):
                     return leaves.json_box(schema, spot, source, "The value fits none of the alternatives.")

@@ -13,9 +13,10 @@ from datetime import date, datetime, time
 from typing import Any, Literal
 
 from app.core.forms.sources import Carried, Given, Source, Submitted
-from app.core.forms.tree import Field, Kind, Option
-from app.core.forms.values import MISSING, is_number, same, show, to_json_text
+from app.core.forms.tree import Field, Kind
 from app.core.forms.words import MAX_DESCRIPTION, MAX_LABEL, asks_for_secret, text_of, type_text
+from app.core.json.values import MISSING, is_number, same, show, to_json_text
+from app.core.schema.refs import Option
 
 _FORMATS: dict[str, Kind] = {
     "date": "date",
@@ -210,7 +211,7 @@ def number(schema: Mapping[str, Any], kind: Literal["integer", "number"], spot: 
         made.text = to_json_text(int(value) if whole else value)
     if made.suggestion is MISSING:
         low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
-        made.suggestion = low if is_number(low) else above + 1 if is_number(above) and above >= 0 else 0  # type: ignore[operator]
+        made.suggestion = low if is_number(low) else above + 1 if is_number(above) and above >= 0 else 0
     return made
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.core.forms.tree import TYPED_KINDS, Field
-from app.core.forms.values import MISSING, from_json_text, number_of, show
+from app.core.json.values import MISSING, from_json_text, number_of, show
 
 _LOCAL = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T)?[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from app.core.forms.tree import ROOT_NAME, below, nameable
-from app.core.forms.values import MISSING
+from app.core.json.values import MISSING
 
 MAX_ITEMS = 200
 MAX_KEPT = 500

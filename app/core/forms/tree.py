@@ -6,12 +6,13 @@ Building makes it, the page draws it, reading takes the value off it. Knows no H
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from app.core.forms.values import MISSING
 from app.core.json.pointer import escape
+from app.core.json.values import MISSING
+from app.core.schema.refs import Option
 
 Kind = Literal[
     "text", "long", "number", "integer", "checkbox", "threeway", "choice", "multi", "const", "date", "time", "datetime",
@@ -23,14 +24,6 @@ ROOT_NAME = "#"
 """The name of the controls of the whole form; a control without a name is not submitted."""
 _UNNAMEABLE = re.compile("[#\x00-\x1f\x7f\ud800-\udfff]")
 _UNIDENTIFIED = re.compile("[^A-Za-z0-9]")
-
-
-@dataclass(slots=True)
-class Option:
-    """One choice: what is sent, and what is read."""
-
-    value: Any
-    title: str
 
 
 @dataclass(slots=True)
@@ -121,3 +114,26 @@ def nameable(key: str) -> str:
 def below(name: str, part: str) -> str:
     """The name of the controls one level below; `part` is a key that is nameable, or an index."""
     return f"{'' if name == ROOT_NAME else name}/{part}"
+
+
+def place(tree: Field, errors: Mapping[str, list[str]]) -> list[str]:
+    """Put sentences beside their fields, or the nearest ones above; what has no home is returned."""
+    homes: dict[str, Field] = {}
+    for one in tree.walk():
+        if one.kind == "oneof" and one.children:
+            continue  # its alternative stands at the same place
+        if not one.more and (one.pointer or one.kind != "object"):
+            homes.setdefault(one.pointer, one)
+    homeless: list[str] = []
+    for where, said in errors.items():
+        at = where
+        while at not in homes and at:
+            at = at.rpartition("/")[0]
+        home = homes.get(at)
+        inside = where[len(at) :]
+        told = [f"{inside[:80]}: {sentence}" if inside else sentence for sentence in said]
+        if home is None:
+            homeless += told
+        else:
+            home.errors += [each for each in told if each not in home.errors]
+    return homeless

@@ -9,8 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from app.core.figures import grouped
 from app.core.forms.tree import Kind
-from app.core.forms.values import figure, is_number, show
+from app.core.json.values import is_number, show
 from app.secrecy import sounds_secret
 
 MAX_LABEL = 200
@@ -67,21 +68,21 @@ def type_text(kind: Kind, schema: Mapping[str, Any], options: int = 0) -> str:
 
 
 def _range(schema: Mapping[str, Any], least: str, most: str, unit: str) -> str:
-    low, high = schema.get(least), schema.get(most)
-    low, high = (low if is_number(low) else None), (high if is_number(high) else None)
+    bounds = (schema.get(least), schema.get(most))
+    low, high = (each if is_number(each) else None for each in bounds)
     if (low if high is None else high) == 1:
         unit = unit.removesuffix("s")
     if low is not None and high is not None:
-        return f", {figure(low)} to {figure(high)}{unit}" if low != high else f", {figure(low)}{unit}"
+        return f", {grouped(low)} to {grouped(high)}{unit}" if low != high else f", {grouped(low)}{unit}"
     if low is not None and (low or not unit):
-        return f", from {figure(low)}{unit}"
-    return f", up to {figure(high)}{unit}" if high is not None else ""
+        return f", from {grouped(low)}{unit}"
+    return f", up to {grouped(high)}{unit}" if high is not None else ""
 
 
 def _beyond(schema: Mapping[str, Any]) -> str:
     low, high = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    more = f", more than {figure(low)}" if is_number(low) else ""
-    return more + (f", less than {figure(high)}" if is_number(high) else "")
+    more = f", more than {grouped(low)}" if is_number(low) else ""
+    return more + (f", less than {grouped(high)}" if is_number(high) else "")
 
 
 def alternative_name(schema: Mapping[str, Any], at: int) -> str:

@@ -16,7 +16,8 @@ from app.core.json import pointer
 from app.core.json.text import Parsed, whole
 from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.rules import stateless
-from app.core.schema import cost
+from app.core.schema.check import Check
+from app.core.schema.cost import TooCostly
 from app.core.wire import Direction, Finding
 
 _STRANGER = "A strict client may drop the connection here."
@@ -531,6 +532,15 @@ def is_base64(text: str) -> bool:
     return len(raw) - len(core) <= 2 and not core.translate(None, _BASE64)
 
 
+def null_members(params: dict[str, Any], rule: str, *names: str) -> list[Finding]:
+    """Members that sloppy serialisers write as null, where absent is meant (as with `task`, R1-82)."""
+    return [
+        Finding(rule, "should", f"`{name}` is null; it is given, or absent.", "Taken as absent.")
+        for name in names
+        if name in params and params[name] is None
+    ]
+
+
 def null_task() -> Finding:
     """`task: null`, as sloppy serialisers write it."""
     return Finding("R1-82", "should", "`task` is null; it is an object, or absent.", "Taken as a plain request.")
@@ -558,11 +568,6 @@ METHOD_CAPABILITY = {
 
 # ------------------------------------------------------------------------------------------- structured output
 
-_SCHEMA_MAX_BYTES = 256 * 1024
-_STEPS_CHECKED = 5_000_000
-_STEPS_EXPLAINED = 100_000
-"""Up to here every misfit is pointed at; above, only that there is one: explaining costs far more than checking."""
-
 
 def structured_output(schema: Any, result: Any) -> list[Finding]:
     """Whether `structuredContent` fits the output schema (R5-29). Bounded in time, fetches nothing (R6-11)."""
@@ -579,58 +584,22 @@ def structured_output(schema: Any, result: Any) -> list[Finding]:
                 "A strict client refuses this result.",
             )
         ]
-    import jsonschema_rs
-
-    if len(json.dumps(schema)) > _SCHEMA_MAX_BYTES:
-        return [Finding("R5-29", "note", "The output schema is too large to check against.", "")]
-    findings: list[Finding] = []
+    check, value = Check(schema, of_output=True), result["structuredContent"]
+    if check.cause:
+        unfetched = "Parley fetches nothing on a server's word, so this result was not checked."
+        return [Finding("R6-11", "note", f"The output schema cannot be used: {check.cause}.", unfetched)]
     try:
-        validator = jsonschema_rs.validator_for(
-            schema,
-            retriever=_refuse_retrieval,
-            validate_formats=False,
-            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000),
-        )
-        value = result["structuredContent"]
-        work = cost.steps(schema, value)
-        if work is None or work > _STEPS_CHECKED:
-            return [
-                Finding(
-                    "R5-29",
-                    "note",
-                    "The output schema asks for too much work, so this result was not checked.",
-                    "Use fewer references, and none that lead back into themselves twice.",
-                )
-            ]
-        if validator.is_valid(value):
-            return []
-        if work > _STEPS_EXPLAINED:
-            misfit = "`structuredContent` does not fit the output schema; it is too large to say where."
-            return [Finding("R5-29", "must", misfit, "A strict client refuses this result.")]
-        for error in validator.iter_errors(value):
-            where = pointer.join(error.instance_path)[:200] or "/"
-            findings.append(
-                Finding(
-                    "R5-29",
-                    "must",
-                    f"`{where}` does not fit the output schema: {error.message[:300]}.",
-                    "A strict client refuses this result.",
-                )
-            )
-            if len(findings) == 5:
-                break
-    except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as fault:
-        # Raised while building (a schema that is none), or while walking a result that is nested too deeply.
-        findings.append(
-            Finding(
-                "R6-11",
-                "note",
-                f"The output schema cannot be used: {(str(fault).splitlines() or ['no reason'])[0][:200]}.",
-                "Parley fetches nothing on a server's word, so this result was not checked.",
-            )
-        )
-    return findings
-
-
-def _refuse_retrieval(uri: str) -> Any:
-    raise ValueError(f"{uri} is not fetched")
+        if check.why:
+            raise TooCostly(check.why.replace("The schema", "The output schema", 1))
+        errors = check.errors(value)
+    except TooCostly as fault:
+        advice = "Use a smaller schema, with fewer references and alternatives."
+        return [Finding("R5-29", "note", f"{fault} So this result was not checked.", advice)]
+    except ValueError as fault:
+        return [Finding("R6-11", "note", f"This result cannot be checked: {str(fault)[:200]}.", "")]
+    refuses = "A strict client refuses this result."
+    if errors is None:
+        misfit = "`structuredContent` does not fit the output schema; it is too large to say where."
+        return [Finding("R5-29", "must", misfit, refuses)]
+    found = ((pointer.join(error.instance_path)[:200] or "/", error.message[:300]) for error in errors[:5])
+    return [Finding("R5-29", "must", f"`{at}` does not fit the output schema: {what}.", refuses) for at, what in found]

@@ -1,4 +1,4 @@
-"""Whether a value fits its schema, in sentences beside the fields.
+"""Whether a value fits its schema: the one validator, and what it finds in sentences by pointer.
 
 Fetches nothing, cannot be made to hang, and says when it could not look at all (S38, R6-11). The schema is taken as
 it came: conditions, patterns and dependencies that no form shows are checked here.
@@ -6,75 +6,109 @@ it came: conditions, patterns and dependencies that no form shows are checked he
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.core.forms.tree import Field
-from app.core.forms.values import MISSING
 from app.core.json import pointer
-from app.core.json.text import deeper_than
-from app.core.schema.explain import Place, sentences
-from app.core.schema.labour import burden, labour, tangle
+from app.core.json.values import MISSING
+from app.core.schema import cost
+from app.core.schema.explain import sentences
 from app.core.schema.refs import with_known_dialect
 
 MAX_ERRORS = 100
-MAX_VALUE_DEPTH = 200
-BACKTRACK_LIMIT = 100_000
 _OWN = frozenset(
     {"type", "properties", "required", "additionalProperties", "unevaluatedProperties", "patternProperties", "items"}
-    | {
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "enum",
-        "const",
-        "$ref",
-        "dependentRequired",
-        "dependencies",
-    }
-    | {"dependentSchemas", "propertyNames", "minProperties", "maxProperties", "default", "examples"}
+    | {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum", "const", "$ref"}
+    | {"dependentRequired", "dependencies", "dependentSchemas", "propertyNames", "minProperties", "maxProperties"}
+    | {"default", "examples"}
 )
 """What a schema says about its own value, and not about the parts that others point to."""
 
 
-def validator(schema: Any) -> tuple[Any, str]:
-    """A validator that fetches nothing and cannot hang; or None, and the sentence that says why there is none."""
-    import jsonschema_rs
+class Check:
+    """One schema, made ready to hold values against it. `why` says why it cannot be used, when it cannot.
 
-    if not isinstance(schema, dict | bool):
-        return None, "The schema is neither an object nor true or false."
-    if why := burden(schema) or tangle(schema):
-        return None, why
-    try:
-        made = jsonschema_rs.validator_for(
-            with_known_dialect(schema),
-            retriever=_refuse,
-            validate_formats=True,
-            pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACK_LIMIT),
-        )
-    except jsonschema_rs.ValidationError as fault:
-        if isinstance(fault.kind, jsonschema_rs.ValidationErrorKind.Referencing):
-            return None, "The schema points to something that is not in it, and Parley fetches nothing."
-        at = pointer.join(fault.instance_path)[:80]
-        return None, f"The schema itself is not valid JSON Schema{f', at {at}' if at else ''}."
-    except (ValueError, jsonschema_rs.ReferencingError, RecursionError):
-        return None, "The schema cannot be used for checking."
-    return made, ""
+    That of an output is taken at its word: a dialect that nobody knows makes it useless, and `format` only describes.
+    Elsewhere such a dialect counts as 2020-12, and formats are checked, because a person is about to be helped."""
+
+    def __init__(self, schema: Any, *, of_output: bool = False) -> None:
+        self.schema = schema
+        self.cause = ""
+        """What the validator says about a schema that it does not take."""
+        self._validator: Any = None
+        self.why = self._unusable() or self._make(of_output)
+
+    def _unusable(self) -> str:
+        if not isinstance(self.schema, dict | bool):
+            return "The schema is neither an object nor true or false."
+        if why := cost.too_large(self.schema):
+            return why
+        try:
+            self._cost = cost.Cost(self.schema)
+        except cost.TooCostly as fault:
+            return str(fault)
+        return ""
+
+    def _make(self, of_output: bool) -> str:
+        import jsonschema_rs
+
+        try:
+            self._validator = jsonschema_rs.validator_for(
+                self.schema if of_output else with_known_dialect(self.schema),
+                retriever=_refuse,
+                validate_formats=not of_output,
+                pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=cost.BACKTRACK_LIMIT),
+            )
+        except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as fault:
+            self.cause = (str(fault).splitlines() or ["no reason"])[0][:200]
+            if not isinstance(fault, jsonschema_rs.ValidationError):
+                return "The schema cannot be used for checking."
+            if isinstance(fault.kind, jsonschema_rs.ValidationErrorKind.Referencing):
+                return "The schema points to something that is not in it, and Parley fetches nothing."
+            at = pointer.join(fault.instance_path)[:80]
+            return f"The schema itself is not valid JSON Schema{f', at {at}' if at else ''}."
+        return ""
+
+    def cost(self, value: Any) -> int:
+        """What it may cost to check a value. Raises TooCostly, with the sentence, when it is too much."""
+        found = self._cost.of(value)
+        if found > cost.CHECKED:
+            raise cost.TooCostly("A check of this value would take too long.")
+        return found
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value fits; nothing fits a schema that cannot be used, or of which that cannot be told."""
+        try:
+            return not self.why and self.cost(value) >= 0 and bool(self._validator.is_valid(value))
+        except (ValueError, cost.TooCostly):
+            return False
+
+    def errors(self, value: Any) -> list[Any] | None:
+        """The errors of the validator about a value; None when it does not fit, and there is too much of it to say
+        where. Of a large one only the first is looked for. Raises TooCostly when it is not checked at all, and
+        ValueError when the validator gives up."""
+        if self.cost(value) <= cost.EXPLAINED:
+            return list(self._validator.iter_errors(value))
+        if self._validator.is_valid(value):
+            return []
+        if self._cost.alternatives:
+            return None
+        import jsonschema_rs
+
+        try:
+            self._validator.validate(value)
+        except jsonschema_rs.ValidationError as first:
+            return [first]
+        return []
 
 
 def unchecked(schema: Any) -> str:
     """Why values cannot be checked against a schema, as a sentence; "" when they can."""
-    return validator(schema)[1]
+    return Check(schema).why
 
 
 def fits(schema: Any, value: Any, root: Any = None) -> bool:
     """Whether a value fits a schema; an unusable schema fits nothing. `root` holds what `$ref` points to."""
-    whole = with_definitions(schema, root)
-    return fits_validator(validator(whole)[0], whole, value)
+    return Check(with_definitions(schema, root)).fits(value)
 
 
 def with_definitions(schema: Any, root: Any) -> Any:
@@ -84,63 +118,28 @@ def with_definitions(schema: Any, root: Any) -> Any:
     return {**{key: part for key, part in root.items() if key not in _OWN}, **schema}
 
 
-def fits_validator(check: Any, schema: Any, value: Any) -> bool:
-    """The same for a validator that has been made."""
-    if check is None or deeper_than(value, MAX_VALUE_DEPTH) or labour(schema, value):
-        return False
-    try:
-        return bool(check.is_valid(value))
-    except ValueError:
-        return False
-
-
 def validate(schema: Any, value: Any) -> dict[str, list[str]]:
     """What is wrong with a value, in sentences, by pointer. A missing key is named at its own place.
 
     {} also when the schema cannot be used: `unchecked` tells the two apart.
     """
-    check, _ = validator(schema)
-    if check is None:
+    check, value = Check(schema), {} if value is MISSING else value
+    if check.why:
         return {}
-    if deeper_than(value, MAX_VALUE_DEPTH):
-        return {"": [f"It is nested deeper than {MAX_VALUE_DEPTH} levels, too deep to be checked."]}
-    if why := labour(schema, value):
-        return {"": [why]}
     errors: dict[str, list[str]] = {}
     try:
-        wrong = check.iter_errors({} if value is MISSING else value)
-        found: Iterable[Place] = (said for error in wrong for said in sentences(error, schema))
-        for count, (where, sentence) in enumerate(found):
-            if count == MAX_ERRORS:
-                break
-            if sentence not in errors.setdefault(where, []):
-                errors[where].append(sentence)
+        found = check.errors(value)
+        if found is None:
+            return {"": ["It does not fit the schema, and there is too much of it to say where."]}
+        places = [place for error in found[:MAX_ERRORS] for place in sentences(error, schema)]
+    except cost.TooCostly as fault:
+        return {"": [str(fault)]}
     except ValueError as fault:
         return {"": [f"It cannot be checked: {str(fault)[:120]}."]}
+    for where, sentence in places[:MAX_ERRORS]:
+        if sentence not in errors.setdefault(where, []):
+            errors[where].append(sentence)
     return errors
-
-
-def place(tree: Field, errors: Mapping[str, list[str]]) -> list[str]:
-    """Put sentences beside their fields, or the nearest ones above; what has no home is returned."""
-    homes: dict[str, Field] = {}
-    for one in tree.walk():
-        if one.kind == "oneof" and one.children:
-            continue  # its alternative stands at the same place
-        if not one.more and (one.pointer or one.kind != "object"):
-            homes.setdefault(one.pointer, one)
-    homeless: list[str] = []
-    for where, said in errors.items():
-        at = where
-        while at not in homes and at:
-            at = at.rpartition("/")[0]
-        home = homes.get(at)
-        inside = where[len(at) :]
-        told = [f"{inside[:80]}: {sentence}" if inside else sentence for sentence in said]
-        if home is None:
-            homeless += told
-        else:
-            home.errors += [each for each in told if each not in home.errors]
-    return homeless
 
 
 def _refuse(uri: str) -> Any:

@@ -10,9 +10,10 @@ from calendar import monthrange
 from collections.abc import Iterator
 from typing import Any
 
-from app.core.forms.values import figure, is_number, same, show, type_of
+from app.core.figures import grouped
 from app.core.json import pointer
 from app.core.json.pointer import escape
+from app.core.json.values import is_number, same, show, type_of
 
 Place = tuple[str, str]
 """A pointer, and a sentence about the value that stands there."""
@@ -78,7 +79,7 @@ def _about(name: str, kind: Any, error: Any, schema: Any) -> str:
         case "Enum":
             listed = [show(each, 40) for each in kind.options[:11]]
             rest = len(kind.options) - 10
-            return f"Must be one of {', '.join(listed[:10])}{f' and {figure(rest)} more' if rest > 0 else ''}."
+            return f"Must be one of {', '.join(listed[:10])}{f' and {grouped(rest)} more' if rest > 0 else ''}."
         case "Constant":
             return f"Must be {show(kind.expected_value, 80)}."
         case "Minimum" | "Maximum" | "ExclusiveMinimum" | "ExclusiveMaximum":
@@ -94,7 +95,7 @@ def _about(name: str, kind: Any, error: Any, schema: Any) -> str:
         case "AdditionalItems":
             return _count(False, kind.limit, len(value) if isinstance(value, list) else 0, "item")
         case "UnevaluatedItems":
-            return f"The schema has no place for {figure(len(kind.unexpected))} of these items."
+            return f"The schema has no place for {grouped(len(kind.unexpected))} of these items."
         case "UniqueItems":
             return _twins(value)
         case "Pattern":
@@ -185,15 +186,15 @@ def _kinds(context: list[list[Any]]) -> str:
 def _bounds(name: str, limit: Any, node: Any) -> str:
     low, high = node.get("minimum"), node.get("maximum")
     if name in ("Minimum", "Maximum") and is_number(low) and is_number(high):
-        return f"Must be from {figure(low)} to {figure(high)}."
+        return f"Must be from {grouped(low)} to {grouped(high)}."
     words = {"Minimum": "at least", "Maximum": "at most", "ExclusiveMinimum": "more than"}.get(name, "less than")
-    return f"Must be {words} {figure(limit) if is_number(limit) else limit}."
+    return f"Must be {words} {grouped(limit) if is_number(limit) else limit}."
 
 
 def _count(least: bool, limit: int, there: int, noun: str) -> str:
     noun += "" if limit == 1 else "s"
-    has = figure(there) if there else "none"
-    return f"{'At least' if least else 'At most'} {figure(limit)} {noun}; this has {has}."
+    has = grouped(there) if there else "none"
+    return f"{'At least' if least else 'At most'} {grouped(limit)} {noun}; this has {has}."
 
 
 def _twins(value: Any) -> str:

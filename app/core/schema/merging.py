@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from app.core.forms.values import same
+from app.core.json.values import same
 
 Schema = dict[str, Any]
 

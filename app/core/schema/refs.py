@@ -7,12 +7,12 @@ drawing only: values are checked against the schema as it came. Bounded in steps
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urljoin
 
-from app.core.forms.tree import Option
-from app.core.forms.values import show, to_json_text
 from app.core.json import pointer
+from app.core.json.values import show, to_json_text
 from app.core.schema.merging import Schema, merge
 
 MAX_STEPS = 20_000
@@ -26,10 +26,10 @@ ELSEWHERE = "The schema points elsewhere, and Parley fetches nothing on a server
 _ANNOTATIONS = ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
 _DATA = ("enum", "const", "default", "examples")
 """Keywords below which there are values, and no schemas."""
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _SHAPES = frozenset(
     {"type", "properties", "items", "prefixItems", "enum", "const", "format", "additionalProperties", "contentEncoding"}
-    | {"patternProperties", "oneOf", "anyOf", "allOf", *_REFERENCES}
+    | {"patternProperties", "oneOf", "anyOf", "allOf", *REFERENCES}
 )
 _DRAFT_7 = ("draft-03", "draft-04", "draft-06", "draft-07")
 _DIALECTS = (*_DRAFT_7, "2019-09", "2020-12")
@@ -54,6 +54,14 @@ def dialect_known(dialect: str) -> bool:
     return any(draft in dialect for draft in _DIALECTS if draft != "draft-03")
 
 
+@dataclass(slots=True)
+class Option:
+    """One choice: what is sent, and what is read."""
+
+    value: Any
+    title: str
+
+
 class Schemas:
     """The parts of one schema, made plain on demand."""
 
@@ -61,8 +69,6 @@ class Schemas:
         self.root = root
         self.old = is_old(root)
         self._steps = 0
-        self.checks = 0
-        self.validators: dict[int, tuple[Any, Any]] = {}
         self._anchors: dict[str, dict[str, Any]] = {}
         self._embedded: _Embedded | None = None
         # By the id of a schema, with the schema itself, so that its id stays its own.
@@ -92,7 +98,7 @@ class Schemas:
             return {}, ""
         if not isinstance(schema, dict):
             return None, "The schema allows no value here." if schema is False else "This is not a schema."
-        word = next((each for each in _REFERENCES if each in schema), None)
+        word = next((each for each in REFERENCES if each in schema), None)
         if word is not None:
             ref = schema[word]
             if not isinstance(ref, str) or (aim := self._aim(schema, ref)) is None:
@@ -131,26 +137,34 @@ class Schemas:
             merged = both
         return merged, ""
 
-    def target(self, schema: Schema) -> Any:
-        """What the reference of a schema points to, if it has one that stays here; else None."""
-        ref = next((schema[each] for each in _REFERENCES if each in schema), None)
-        aim = self._aim(schema, ref) if isinstance(ref, str) else None
+    @property
+    def is_several(self) -> bool:
+        """Whether there are schemas with an `$id` of their own in it: a dynamic reference may then mean any of them."""
+        return len(self._document().schemas) > 1
+
+    def target(self, schema: Schema, word: str) -> Any:
+        """What the reference of a schema points to, if it stays here; else None."""
+        aim = self._aim(schema, schema[word]) if isinstance(schema[word], str) else None
         found = self._pointed(*aim) if aim is not None else None
         return found[0] if found is not None else None
 
     def _aim(self, schema: Schema, ref: str) -> tuple[str, str] | None:
         """Which of the schemas in here a reference means, by its address, and the fragment of it; None for a reference
         that leaves. A part with an `$id` is a schema of its own, as if it were a file."""
-        if self._embedded is None:
-            self._embedded = _Embedded(self.root)
-        base = self._embedded.base_of(schema)
+        document = self._document()
+        base = document.base_of(schema)
         place, _, fragment = ref.partition("#")
         where = _address(base, place) if place else base
-        return (where, unquote(fragment)) if where in self._embedded.schemas else None
+        return (where, unquote(fragment)) if where in document.schemas else None
+
+    def _document(self) -> _Embedded:
+        if self._embedded is None:
+            self._embedded = _Embedded(self.root)
+        return self._embedded
 
     def _pointed(self, where: str, fragment: str) -> tuple[Any] | None:
         """What a fragment points to, in a tuple because it may be anything; None when it is not there."""
-        node: Any = self._embedded.schemas[where] if self._embedded is not None else self.root
+        node: Any = self._document().schemas[where]
         if fragment in ("", "/"):
             return (node,)
         if not fragment.startswith("/"):
@@ -295,7 +309,7 @@ class _Embedded:
                 if node is not root and isinstance(named, str) and not named.startswith("#"):
                     base = _address(base, named.rstrip("#"))
                     self.schemas.setdefault(base, node)
-                if base != self.base and any(word in node for word in _REFERENCES):
+                if base != self.base and any(word in node for word in REFERENCES):
                     self._bases[id(node)] = (node, base)
                 stack.extend((part, base) for key, part in node.items() if key not in _DATA)
             elif isinstance(node, list):

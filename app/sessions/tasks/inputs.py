@@ -11,24 +11,25 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from app.core import asks
-from app.core.asks import Answer, Ask, RpcError
+from app.core.asks import Answer, Ask, Delivery
 from app.core.calls import Call, Leg
-from app.core.errors import Gone
+from app.core.errors import Gone, RpcError
+from app.core.inbox import InboxFull
 from app.core.json.text import dump
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Finding
+from app.protocol.rpc import Reply
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.protocol.rpc import Reply
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 
 class TaskInputs:
     """The inputs and outcomes of the extension tasks of one session."""
 
-    def __init__(self, session: Session, polling: Polling) -> None:
+    def __init__(self, session: Workspace, polling: Polling) -> None:
         self._session, self._polling = session, polling
 
     def heard(self, task: ClientTask, value: dict[str, Any], seq: int, sent: int | None) -> None:
@@ -63,11 +64,11 @@ class TaskInputs:
                 continue
             try:
                 self._ask_one(task, key, request, seq)
-            except RpcError as no:
+            except (RpcError, InboxFull) as no:
                 task.inputs[key] = ""
-                if no.code == asks.INTERNAL_ERROR:  # there is no room at the moment: the next poll asks again
+                if isinstance(no, InboxFull):  # the next poll asks again
                     del task.inputs[key]
-                text = f"The request `{key[:60]}` of the task cannot be put to anybody: {no.message}."
+                text = f"The request `{key[:60]}` of the task cannot be put to anybody: {no}."
                 self._polling.remark(task, Finding("R7-20", "must", text, "Nothing was invented, nothing sent."), seq)
 
     def _ask_one(self, task: ClientTask, key: str, request: Any, seq: int) -> None:
@@ -75,34 +76,18 @@ class TaskInputs:
         connection = session.connection
         if connection is None:
             return
-        given = request if isinstance(request, dict) else {}
-        method, said = given.get("method"), given.get("params")
-        method, params = method if isinstance(method, str) else "", said if isinstance(said, dict) else {}
-        findings: list[Finding] = []
-        if method == "roots/list":
-            if "roots" not in connection.offered:
-                raise RpcError(asks.METHOD_NOT_FOUND, "this client did not declare roots")
-        else:
-            findings = asks.admit(method, params, session.options, connection.offered, stateless=True)
+        method, params, findings = asks.admit_embedded(request, session.options, connection.offered)
         for finding in findings:
             session.messages.remark(seq, finding, about=key)
-        ask = session.asks.new("task-input", method, params, seq, call_id=task.call_id, task=task, about=key)
-        ask.deliver = partial(self._deliver, task, key, ask)
+        deliver = partial(self._deliver, task, key)
+        ask = session.asks.new("task-input", method, params, seq, deliver, call_id=task.call_id, task=task, about=key)
         task.inputs[key] = ask.id
-        if method == "roots/list" and not session.options.ask_roots:
-            task.asks.append(ask.id)
-            session.start_soon(self._send_roots, task, key, ask, session.asks.from_the_list(ask))
-            return
-        session.asks.put(ask)
-        task.visit(session.wall(), "asked", key[:60], seq)
+        if session.asks.put(ask):
+            session.start_soon(session.asks.hand_over, ask)
+        else:
+            task.visit(session.wall(), "asked", key[:60], seq)
 
-    async def _send_roots(self, task: ClientTask, key: str, ask: Ask, answer: Answer) -> None:
-        try:
-            await self._deliver(task, key, ask, answer)
-        except Gone:
-            task.inputs.pop(key, None)  # the next poll asks again
-
-    async def _deliver(self, task: ClientTask, key: str, ask: Ask, answer: Answer) -> None:
+    async def _deliver(self, task: ClientTask, key: str, ask: Ask, answer: Answer) -> Delivery:
         """Send one answer by `tasks/update`; partial sets are allowed, and the acknowledgement is empty (R7-22)."""
         session = self._session
         if answer.error is not None:
@@ -112,13 +97,16 @@ class TaskInputs:
                 session.calls.abandon(call, words)
             task.visit(session.wall(), "answered", "refused, and nothing was sent")
             self._polling.nudge(task)
-            return
+            return "sent"
         try:
             await self._update(task, key, answer)
         except Gone:
-            if not task.live:  # no poll will take it back any more
+            if ask.recorded:
+                task.inputs.pop(key, None)  # the next poll asks again
+            elif not task.live:  # no poll will take it back any more
                 session.asks.withdraw(ask, "The task has ended.")
             raise
+        return "sent"
 
     async def _update(self, task: ClientTask, key: str, answer: Answer) -> None:
         session, update = self._session, task.wire.update
@@ -160,8 +148,6 @@ class TaskInputs:
 
     def reply_of(self, task: ClientTask, call: Call) -> Reply | None:
         """The result or error that stands in the task, as the reply of its call; None while there is none."""
-        from app.protocol.rpc import Reply
-
         if task.payload is None or task.payload_seq is None:
             return None
         call.legs.append(Leg(None, task.payload_sent, task.payload_seq))

@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from app.core.json.text import MAX_DIGITS, Parsed, parse
 
@@ -53,7 +53,7 @@ def same(left: Any, right: Any) -> bool:
     return True
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether a value is a JSON number: an integer that can be written, or a float that is one."""
     if isinstance(value, bool):
         return False
@@ -89,12 +89,6 @@ def number_of(text: str, whole: bool = False) -> int | float | str:
         return f"“{shown}” is too large for a number in JSON."
     exactly = Decimal(text) if whole else None
     return number if exactly is None or exactly != exactly.to_integral_value() else int(exactly)
-
-
-def figure(number: Any) -> str:
-    """A number for people: 12 408, in groups of three."""
-    text = f"{number:,}".replace(",", "\u202f") if abs(number) < 1e15 else str(number)
-    return text if len(text) <= 40 else text[:39] + "…"
 
 
 def show(value: Any, most: int = 200) -> str:
