@@ -39,6 +39,8 @@ logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
 _CALM_SECONDS = 5.0
+_REST_SECONDS = 1.0
+"""After a connection there is its first page, and its lists."""
 
 
 class SessionRegistry:
@@ -223,6 +225,7 @@ class SessionRegistry:
         await self.until_ready()
         for session in list(self._sessions.values()):
             await session.wait_connection(_CALM_SECONDS)
+        await self.sleep(_REST_SECONDS)
 
     def recent(self, identity: Identity) -> list[AnyTarget]:
         """The targets this identity used, newest first."""
