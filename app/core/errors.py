@@ -18,10 +18,6 @@ class ParleyError(Exception):
         self.message = message
 
 
-class ProtocolFault(ParleyError):
-    """The server's fault: it died, went silent or spoke nonsense."""
-
-
 class Refused(ParleyError):
     """Our policy says no."""
 

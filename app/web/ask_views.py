@@ -58,7 +58,6 @@ TASK_WORDS = {
 }
 TYPED = ("action", "text", "model", "stopReason", "json", "force", "code", "message")
 """What a card has beside the fields of a form, and shows again as it was typed."""
-STOP_REASONS = ("endTurn", "stopSequence", "maxTokens", "toolUse")
 FOLDED_ABOVE = 5
 """With more asks than this only the oldest stands open."""
 
