@@ -227,10 +227,6 @@ class SessionRegistry:
             await session.wait_connection(_CALM_SECONDS)
         await self.sleep(_REST_SECONDS)
 
-    def recent(self, identity: Identity) -> list[AnyTarget]:
-        """The targets this identity used, newest first."""
-        return [kept.target for kept in self.store.of(identity.id)]
-
 
 async def _guarded(function: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]) -> None:
     try:

@@ -514,7 +514,6 @@ def figures(session: Workspace) -> dict[str, str]:
 class Shell:
     """What surrounds every page of a session: top bar, rail, inbox, drawer, stream."""
 
-    sid: str
     base: str
     page: str
     title: str
@@ -623,7 +622,6 @@ def shell(
     first = session.messages.first_seq
     query = {"since": str(seq), "page": page} | ({"of": of} if of else {})
     return Shell(
-        sid=session.id,
         base=f"/s/{session.id}",
         page=page,
         title=title,

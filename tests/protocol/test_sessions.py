@@ -72,8 +72,8 @@ async def test_consent_is_for_one_identity_and_exactly_one_command(registry: Ses
 async def test_recent_targets_are_remembered_newest_first(registry: SessionRegistry, session: Session):
     for target in (raw_target(), DemoTarget(), raw_target()):
         registry.remember(ME, target)
-    assert registry.recent(ME) == [raw_target(), DemoTarget()]
-    assert registry.recent(Identity("b", "B")) == []
+    assert [kept.target for kept in registry.store.of(ME.id)] == [raw_target(), DemoTarget()]
+    assert registry.store.of("b") == []
 
 
 # --- moves ------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -118,6 +119,7 @@ def _reply_shape(value: dict[str, Any], *, refusal: bool) -> list[Finding]:
     return findings
 
 
+_POINTER_LONGEST = 1_000
 _HIDDEN_PLACES = 3
 _HIDDEN_WEIGHED = 200
 """Places of which the gravest are named."""
@@ -140,7 +142,7 @@ def hidden_text(raw: bytes, value: Any) -> list[Finding]:
             looked += 1 + len(node) // 16
             runs = [node[start:end] for start, end in islice(hidden.find(node), 100)]
             if runs and places < _HIDDEN_WEIGHED:
-                findings.append(_hidden(runs, _pointer(place)))
+                findings.append(_hidden(runs, _path(place)))
             places += bool(runs)
         elif isinstance(node, dict):
             first = list(islice(node.items(), _LOOKED_AT - looked))
@@ -172,18 +174,25 @@ _Place = tuple[Any, str]
 """Where a value stands: the place of what holds it, or None, and its key or index there."""
 
 
-def _pointer(place: _Place | None) -> str:
+def _path(place: _Place | None) -> list[str]:
     parts: list[str] = []
     while place is not None:
         place, part = place
         parts.append(part)
-    return pointer.join(reversed(parts))[:200] or "/"
+    return parts[::-1]
 
 
-def _hidden(runs: list[str], where: str) -> Finding:
+def _places(path: Iterable[str | int]) -> tuple[str, str | None]:
+    """Where something stands, for a sentence and as data; a pointer that is longer than anybody needs is none."""
+    whole_one = pointer.join(path)
+    return whole_one[:200] or "/", whole_one if len(whole_one) <= _POINTER_LONGEST else None
+
+
+def _hidden(runs: list[str], path: list[str]) -> Finding:
     """One text with hidden characters. Only what says something, reorders, or stands in a name is against a SHOULD."""
+    where, at = _places(path)
     words = " ".join(said for run in runs if (said := hidden.hidden_words(run)))[:300]
-    named = where.endswith(("/name", "/uri"))
+    named = path[-1:] in (["name"], ["uri"])
     if words:
         what = f"`{where}` holds hidden text, written in characters that do not show: “{words}”."
     else:
@@ -192,7 +201,7 @@ def _hidden(runs: list[str], where: str) -> Finding:
         what = f"`{where}` holds {many}: {', '.join(list(kinds)[:4])}{' and others' if len(kinds) > 4 else ''}."
     serious = words or named or any(_REORDERING.search(run) for run in runs)
     advice = "A person does not see it, and a model reads it. Parley shows it as a mark."
-    return Finding("H08", "should" if serious else "note", what, advice)
+    return Finding("H08", "should" if serious else "note", what, advice, pointer=at)
 
 
 def batch(version: str | None) -> Finding:
@@ -601,5 +610,10 @@ def structured_output(schema: Any, result: Any) -> list[Finding]:
     if errors is None:
         misfit = "`structuredContent` does not fit the output schema; it is too large to say where."
         return [Finding("R5-29", "must", misfit, refuses)]
-    found = ((pointer.join(error.instance_path)[:200] or "/", error.message[:300]) for error in errors[:5])
-    return [Finding("R5-29", "must", f"`{at}` does not fit the output schema: {what}.", refuses) for at, what in found]
+    findings = []
+    for error in errors[:5]:
+        where, at = _places(error.instance_path)
+        misfit = f"`{where}` does not fit the output schema: {error.message[:300]}."
+        place = None if at is None else f"/structuredContent{at}"
+        findings.append(Finding("R5-29", "must", misfit, refuses, pointer=place))
+    return findings
