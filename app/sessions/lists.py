@@ -241,8 +241,9 @@ class Lists:
         first = onto is None
         for page in itertools.count(listing.pages + 1):
             cursor: Any = None if first else listing.next_cursor
+            params, taken = None if first else {"cursor": cursor}, []  # type: dict[str, Any] | None, list[Any]
             try:
-                call = session.start_call(kind.method, None if first else {"cursor": cursor}, quiet=True, by=PARLEY)
+                call = session.start_call(kind.method, params, quiet=True, take=taken.append, by=PARLEY)
             except (Conflict, NotAllowed, Invalid) as no:
                 listing.error = CallError(None, no.message, kind="refused")
                 break
@@ -257,7 +258,7 @@ class Lists:
                 listing.error = CallError(None, words, kind="unread")
                 break
             size += len(call.reply or b"")
-            result = await session.result(call)
+            result = taken[0] if taken else None
             items = result.get(kind.key) if isinstance(result, dict) else None
             listing.seqs |= call.seqs
             listing.items += await _held_once(items, len(call.reply or b"")) if isinstance(items, list) else []

@@ -335,3 +335,20 @@ async def test_a_tool_error_is_a_result_and_a_protocol_error_an_error(session: S
     wire = await call_tool(session, "say", {"lines": [line]})
     assert wire.state == "failed" and wire.error is not None
     assert (wire.error.code, wire.error.message, wire.error.data, wire.error.kind) == (-32000, "no", {"x": [1]}, "rpc")
+
+
+@pytest.mark.requirement("R5-29")
+@pytest.mark.parametrize("limits", [Limits(log_bytes=20_000)])
+async def test_the_head_of_a_reply_stays_with_its_call_when_the_bytes_are_gone(session: Session):
+    await connected(session, raw_target())
+    line = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"no"}],"isError":true}}'
+    tool = await call_tool(session, "say", {"lines": [line]})
+    assert tool.head is not None and tool.reply is not None and tool.has_result
+    assert (tool.tool_error, tool.head.is_error, tool.head.size) == (True, False, len(tool.reply))
+    line = '{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"no"}}'
+    wire = await call_tool(session, "say", {"lines": [line]})
+    assert wire.head is not None and wire.head.is_error and not wire.has_result and not wire.tool_error
+    size = tool.head.size
+    for _ in range(3):
+        await call_tool(session, "echo", {"message": "x" * 15_000})
+    assert tool.reply is None and tool.tool_error and tool.head.size == size and not tool.has_result

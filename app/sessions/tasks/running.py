@@ -94,9 +94,7 @@ class ClientTasks:
         """Whether a tool may be called as a task, and whether it may be called plainly."""
         if not self._session.wire.asks_for_tasks:
             return Support("absent", no_task=f"In {stateless.VERSION} the server alone decides what becomes a task.")
-        items = self._session.tools.items
-        tool = next((one for one in items if isinstance(one, dict) and one.get("name") == name), None)
-        return tasks.support_of(tool, self.capable)
+        return tasks.support_of(self._session.tools.by_name(name), self.capable)
 
     def of_wire(self, task_id: str | None) -> ClientTask | None:
         """The task with this id of the server's, on this connection."""
