@@ -219,13 +219,16 @@ def members(raw: bytes) -> list[bytes]:
     return found
 
 
+_AS_IT_IS = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_ESCAPED = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
 def dump(value: Any) -> bytes:
     """One line of JSON. Characters stay as they are, unless one of them cannot be written in UTF-8."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     try:
-        return text.encode()
+        return _AS_IT_IS.encode(value).encode()
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        return _ESCAPED.encode(value).encode()
 
 
 def heavy(value: Any) -> bool:
@@ -233,13 +236,14 @@ def heavy(value: Any) -> bool:
     left, waiting = THREAD_ABOVE, [value]
     while waiting and left >= 0:
         one = waiting.pop()
-        if isinstance(one, str):
+        kind = type(one)
+        if kind is str:
             left -= len(one)
-        elif isinstance(one, dict):
+        elif kind is dict:
             left -= sum(map(len, one))
-            waiting.extend(one.values())
-        elif isinstance(one, list | tuple):
-            waiting.extend(one)
+            waiting += one.values()
+        elif kind is list or kind is tuple:
+            waiting += one
         left -= 4
     return left < 0
 
