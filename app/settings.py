@@ -39,6 +39,10 @@ class Limits(BaseModel):
     call_logs: int = Field(default=200, gt=0)
     call_log_bytes: int = Field(default=256 * 1024, gt=0)
     """Log messages kept with one call, by number and size; all of them stand in the log."""
+    exchanges: int = Field(default=2_000, gt=0)
+    """HTTP requests of ours in the list of the log; a row that is kept keeps its own."""
+    exchange_messages: int = Field(default=200, gt=0)
+    """Messages that one of them names: a stream may carry any number."""
     findings_per_message: int = Field(default=50, gt=0)
     """Beside one message, and about one thing where it brings several, like questions by their keys."""
     findings: int = Field(default=2_000, gt=0)

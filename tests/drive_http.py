@@ -205,7 +205,7 @@ class Shown:
         session = self.session
         rows = session.messages.last(1_000_000)
         self.parts += [repr(session.info), repr(session.calls), session.label]
-        self.parts += [repr(session.messages.exchange(row.seq)) for row in rows]
+        self.parts += [repr(each) for each in session.messages.exchanges()]
         self.parts += [repr(row) + repr(session.messages.findings(row.seq)) for row in rows]
         self.parts += [(session.messages.raw(row.seq) or b"").decode(errors="replace") for row in rows]
         return "\n".join(self.parts)

@@ -69,8 +69,8 @@ class Draft:
 
 Delivery = Literal["sent", "held"]
 """What became of an answer: it has left, or it waits for the others of its round."""
-Deliver = Callable[[Answer], Awaitable[Delivery]]
-"""The reply channel. Returns once the answer has left or is held; raises Gone when it can no longer be delivered."""
+Deliver = Callable[["Ask", Answer], Awaitable[Delivery]]
+"""A reply channel. Returns once the answer has left or is held; raises Gone when it can no longer be delivered."""
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ EventKind = Literal[
     "message.recorded",
     "finding.raised",
     "log.trimmed",
+    "exchange.recorded",
     "stderr.written",
     "connection.changed",
     "call.added",

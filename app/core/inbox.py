@@ -77,7 +77,7 @@ class Inbox:
         ask.begin(answer)
         self._changed("ask.changed", ask)
         try:
-            delivery = await ask.deliver(answer)
+            delivery = await ask.deliver(ask, answer)
         except BaseException as fault:
             if ask.reopen():
                 self._changed("ask.changed", ask)

@@ -1,6 +1,6 @@
-"""The log of one session: every frame byte for byte, its findings, and the server's stderr; bounded.
+"""The log of one session: every frame byte for byte, its findings, every HTTP exchange, and the server's stderr.
 
-Rows and bodies are bounded apart: when the bodies grow too large the oldest are dropped and their rows stay; when
+All is bounded, rows and bodies apart: when the bodies grow too large the oldest are dropped and their rows stay; when
 there are too many rows the oldest leave, counted. A finding stands here and nowhere else: calls, asks, tasks, lists
 and subscriptions know the messages they are made of, and ask. So it stays for as long as one of them refers to its
 message, though the row has left. Pairs requests with their replies. Knows no wire and no page.
@@ -57,6 +57,9 @@ class MessageLog:
         self._outstanding: OrderedDict[tuple[str, tuple[str, str]], tuple[int, float, str | None, bool]] = OrderedDict()
         self._replies: dict[int, int] = {}
         self._exchanges: dict[int, Exchange] = {}
+        """What carried each message."""
+        self._requests: deque[Exchange] = deque(maxlen=limits.exchanges)
+        """Every HTTP request of ours, also those that carried no message."""
         self._bodies_dropped = 0
         self.count = 0
         self.bytes_total = 0
@@ -87,6 +90,8 @@ class MessageLog:
     ) -> Message:
         """Keep one frame and tell everybody. A reply learns which request it answers, and how long that took."""
         now, at, value = self._mono(), self._wall(), parsed.value
+        if exchange is not None and not exchange.seq:
+            self.exchanged(exchange)
         kind = "invalid" if parsed.problem is not None else kind_of(value)
         method: str | None = short(value["method"]) if kind in ("request", "notification") else None
         rpc_id = rpc_id_of(value)
@@ -121,7 +126,7 @@ class MessageLog:
             self._replies[answers] = seq
         self._rows.append(message)
         if exchange is not None:
-            self._exchanges[seq] = exchange
+            self._carry(seq, exchange)
         self._bodies[seq] = raw
         self._body_bytes += len(raw)
         self.count += 1
@@ -178,9 +183,20 @@ class MessageLog:
         """A new link counts its requests from the beginning: what is unanswered of the one before stays so."""
         self._outstanding.clear()
 
-    def exchanged(self, seq: int, exchange: Exchange) -> None:
-        """A frame that we sent left with this HTTP exchange."""
+    def exchanged(self, exchange: Exchange, seq: int | None = None) -> None:
+        """Keep an HTTP request of ours from its beginning; what becomes of it is written into it later. With `seq`, it
+        carries that message."""
+        exchange.seq = self._events.seq + 1
+        self._requests.append(exchange)
+        if seq is not None:
+            self._carry(seq, exchange)
+        self._events.append("exchange.recorded", str(exchange.seq), self._wall())
+
+    def _carry(self, seq: int, exchange: Exchange) -> None:
         self._exchanges[seq] = exchange
+        exchange.carried += 1
+        exchange.message_seqs.append(seq)
+        del exchange.message_seqs[: -self._limits.exchange_messages]
 
     def forget_bodies(self) -> None:
         """Keep the rows only."""
@@ -276,6 +292,17 @@ class MessageLog:
     def exchange(self, seq: int) -> Exchange | None:
         """The HTTP exchange that carried a message, if one did."""
         return self._exchanges.get(seq)
+
+    def exchanges(self, after: int = 0, before: int | None = None) -> list[Exchange]:
+        """Every HTTP request of ours between two places of the log, oldest first, also those without a message."""
+        found: list[Exchange] = []
+        for exchange in reversed(self._requests):
+            if exchange.seq <= after:
+                break
+            if before is None or exchange.seq < before:
+                found.append(exchange)
+        found.reverse()
+        return found
 
     def reply_to(self, seq: int) -> Message | None:
         """The reply of a request, when it came and is still kept."""

@@ -94,11 +94,19 @@ class Exchange:
     status: int | None = None
     response_headers: tuple[tuple[str, str], ...] = ()
     answered_ms: float | None = None
+    ended_ms: float | None = None
+    """When the whole answer was there, or given up; a stream may be open for long."""
     error: str | None = None
     note: str | None = None
     """What there is to say of how it came about, like a redirect."""
     started: float = field(default=0.0, repr=False)
     """Monotonic, for durations."""
+    seq: int = 0
+    """Its own place in the order of the log, among the messages; 0 before it is kept."""
+    message_seqs: list[int] = field(default_factory=list)
+    """The messages that it carried; of very many the newest."""
+    carried: int = 0
+    """How many they are."""
 
 
 @dataclass(slots=True)

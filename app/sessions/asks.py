@@ -20,15 +20,15 @@ from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
 from app.core.errors import INTERNAL_ERROR, Gone, Refused, RpcError
 from app.core.inbox import Inbox, InboxFull
+from app.core.tasks.received import ReceiverTask, ReceiverTasks
+from app.core.tasks.running import ClientTask
 from app.core.wire import Finding, Message
+from app.protocol.rpc import Incoming
 from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, ReceiverTasks
-    from app.core.tasks.running import ClientTask
-    from app.protocol.rpc import Incoming
     from app.sessions.identity import Identity
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _TASKS_KEPT = 1_000
 _ASKS_NOTED = 500
@@ -38,7 +38,7 @@ _ASKS_NOTED = 500
 class Asks:
     """The asks and receiver tasks of one session, over all its connections."""
 
-    def __init__(self, session: Session, inbox: Inbox) -> None:
+    def __init__(self, session: Workspace, inbox: Inbox) -> None:
         self._session, self.inbox = session, inbox
         self._person = Person(lambda: session.roots)
         roots, limit = RootsList(lambda: session.roots, lambda: session.options), Limit(lambda: session.options)
@@ -56,7 +56,7 @@ class Asks:
         done = anyio.Event()
         related = asks.related_task_of(request.params)
 
-        async def deliver(answer: Answer) -> Delivery:
+        async def deliver(_: Ask, answer: Answer) -> Delivery:
             await request.respond(_payload(answer, related))
             done.set()
             return "sent"
@@ -78,7 +78,7 @@ class Asks:
         """Put a task to whoever answers; the server polls us for it. Raises RpcError when too many asks are open."""
         store = self._store
 
-        async def deliver(answer: Answer) -> Delivery:
+        async def deliver(_: Ask, answer: Answer) -> Delivery:
             if store is None or not store.settle(task, answer):
                 raise Gone("The task is settled already. Yours was not sent.")
             return "sent"
@@ -93,8 +93,6 @@ class Asks:
 
     def store(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
         """A store of receiver tasks for a new connection, with the session's options read whenever they matter."""
-        from app.core.tasks.received import ReceiverTasks
-
         session = self._session
         self._store = ReceiverTasks(
             ttl_ms=lambda: session.options.receiver_task_ttl_ms,
@@ -126,7 +124,7 @@ class Asks:
         if known:
             return
         finding = Finding("R4-46", "note", "No open link has this elicitation id, or it was done before.", "Ignored.")
-        self._session.finding(message.seq, finding)
+        self._session.messages.remark(message.seq, finding)
 
     def connection_ended(self, number: int, reason: str) -> None:
         """A connection is gone: waiters are released, its asks are lost, nothing is sent (R1-88)."""
@@ -168,7 +166,7 @@ class Asks:
         """Send what was said at once; where that fails, the reply channel knows whether it will be asked again."""
         if ask.answer is not None:
             with contextlib.suppress(Gone):
-                await ask.deliver(ask.answer)
+                await ask.deliver(ask, ask.answer)
 
     def consider(self, ask: Ask) -> None:
         """Let everybody who answers consider an ask, from the first one on; whoever was at it begins again."""
@@ -192,8 +190,8 @@ class Asks:
         method: str,
         params: dict[str, Any],
         seq: int,
+        deliver: Deliver,
         *,
-        deliver: Deliver | None = None,
         call_id: str | None = None,
         candidates: tuple[str, ...] = (),
         task: ReceiverTask | ClientTask | None = None,
@@ -201,7 +199,7 @@ class Asks:
         about: str = "",
     ) -> Ask:
         """An ask that nobody has seen yet. `task` is what it ends with, `about` its key where its message asks for
-        several things; a channel that needs the ask is set later."""
+        several things."""
         session = self._session
         message = session.messages.get(seq)
         return Ask(
@@ -213,7 +211,7 @@ class Asks:
             asked_at=session.wall(),
             message_seq=seq,
             connection=session.info.number,
-            deliver=deliver or nobody,
+            deliver=deliver,
             size=0 if message is None else message.size,
             expires_at=None if task is None else task.expires_at,
             call_id=call_id,
@@ -243,7 +241,7 @@ class Asks:
             request.method,
             request.params,
             seq,
-            deliver=deliver,
+            deliver,
             call_id=None if call is None else call.id,
             candidates=() if call is not None or runs is not None else tuple(each.id for each in causes if each.legs),
             task=task or runs,
@@ -317,8 +315,3 @@ def _payload(answer: Answer, related: str | None) -> dict[str, Any]:
     if answer.error is not None:
         return {"error": answer.error.wire()}
     return {"result": asks.with_related_task(answer.result or {}, related)}
-
-
-async def nobody(_: Answer) -> Delivery:
-    """The channel of an ask that nobody waits for, or that has none yet."""
-    raise Gone("Nobody waits for this.")

@@ -22,14 +22,15 @@ from app.core.rules import checks, stateless
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
 from app.protocol.judge import judge
+from app.protocol.links.base import LinkError, RequestLost
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import OutOfTime, Patience
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing, Reply
-    from app.protocol.timeout import Patience
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
 
@@ -41,7 +42,7 @@ _PROGRESS_WORDS = 1_000
 class Calls(Mapping[str, Call]):
     """The calls of one session, oldest first."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._calls: dict[str, Call] = {}
         self._ids = itertools.count(1)
@@ -93,6 +94,21 @@ class Calls(Mapping[str, Call]):
         metas = [self._session.options.meta, *((call.params or {}).get("_meta") for call in self.running)]
         return any(isinstance(meta, dict) and stateless.META_LOG_LEVEL in meta for meta in metas)
 
+    def new(self, method: str, params: dict[str, Any] | None, *, by: str, quiet: bool = False) -> Call:
+        """A call that is kept and not sent."""
+        call = Call(
+            id=f"c{next(self._ids)}",
+            method=method,
+            params=params,
+            started_at=self._session.wall(),
+            started=self._session.mono(),
+            by=by,
+            quiet=quiet,
+            log=self._session.messages,
+        )
+        self.add(call)
+        return call
+
     def start(
         self,
         method: str,
@@ -116,20 +132,8 @@ class Calls(Mapping[str, Call]):
         params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
         if len(self._scopes) >= self._session.limits.calls_running:
             raise Gone(f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one.")
-        call = Call(
-            id=f"c{next(self._ids)}",
-            method=method,
-            params=params,
-            started_at=self._session.wall(),
-            started=self._session.mono(),
-            by=by.kind,
-            quiet=quiet,
-            notification=notification,
-            as_task=as_task,
-            ttl=_ttl_of(params) if as_task else None,
-            log=self._session.messages,
-        )
-        self.add(call)
+        call = self.new(method, params, by=by.kind, quiet=quiet)
+        call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
         for finding in findings:
             self.note(call, finding)
         self._forget_old_calls()
@@ -183,10 +187,6 @@ class Calls(Mapping[str, Call]):
         return call
 
     async def _run(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
-        from app.protocol.links.base import LinkError, RequestLost
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         options = self._session.options
         most = options.max_total_timeout_ms or _DAY_MS
         patience = Patience(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)

@@ -22,6 +22,7 @@ from app.sessions.identity import Identity
 if TYPE_CHECKING:
     from app.sessions.registry import SessionRegistry
     from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _MESSAGES = 500
 _REFRESH_SECONDS = 0.25
@@ -62,7 +63,7 @@ class Comparison:
 class Comparisons:
     """The comparisons that began in one session."""
 
-    def __init__(self, session: Session, registry: SessionRegistry) -> None:
+    def __init__(self, session: Workspace, registry: SessionRegistry) -> None:
         self._session, self._registry = session, registry
         self.of: dict[str, Comparison] = {}
         self.linked_to: tuple[str, str] | None = None
@@ -124,7 +125,7 @@ class Comparisons:
         self._session.changed("comparison.changed", found.call_id)
 
 
-def messages_of(session: Session, call: Call) -> list[Message]:
+def messages_of(session: Workspace, call: Call) -> list[Message]:
     """What crossed the wire from the first request of a call to its last reply, without what was folded away."""
     seqs = [seq for leg in call.legs for seq in (leg.request_seq, leg.reply_seq) if seq is not None]
     if not seqs:
@@ -133,7 +134,7 @@ def messages_of(session: Session, call: Call) -> list[Message]:
     return [each for each in session.messages.after(first - 1, _MESSAGES) if each.seq <= last and not each.quiet]
 
 
-async def told(session: Session, call: Call) -> diff.Told:
+async def told(session: Workspace, call: Call) -> diff.Told:
     """One side of a comparison in figures."""
     rows = messages_of(session, call)
     out = [each for each in rows if each.direction == "out"]

@@ -22,7 +22,7 @@ from app.core.targets import target_digest
 from app.sessions.identity import PARLEY
 
 if TYPE_CHECKING:
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 ListName = Literal["tools", "resources", "templates", "prompts"]
 
@@ -76,7 +76,7 @@ class _Restless:
 class Lists:
     """The lists of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._of: dict[ListName, Listing] = {name: Listing(log=session.messages) for name in LISTS}
         self._again: dict[ListName, int] = {}
@@ -297,6 +297,15 @@ class Lists:
         changed = self._again.pop(name, None)
         if changed is not None:
             self._changed(name, changed)
+
+    def recorded(self, name: ListName, items: list[Any], seq: int, *, more: bool) -> None:
+        """Take one page of a list as it was recorded; `more` when it follows the one before."""
+        before = self._of[name]
+        listing = Listing(state="ready", items=[*before.items, *items] if more else items, log=self._session.messages)
+        listing.seqs, listing.pages = {*(before.seqs if more else ()), seq}, before.pages + 1 if more else 1
+        listing.at = self._session.wall()
+        self._of[name] = listing
+        self._session.changed("listing.changed", name)
 
     def _freshen(self, listing: Listing, result: Any) -> None:
         """How long a list may be used again: as long as the page of it that is stale first."""

@@ -16,7 +16,7 @@ from app.core.rules import stateless
 from app.sessions.identity import PARLEY, Identity
 
 if TYPE_CHECKING:
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
 
@@ -35,7 +35,7 @@ class Ping:
 class Pings:
     """The pings of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self.last: Ping | None = None
         self.sent = 0

@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
 import anyio.abc
@@ -21,14 +21,19 @@ from app.core.lane import give_back_soon
 from app.core.options import Options
 from app.core.revisions import Era
 from app.core.targets import AnyTarget, StdioTarget, target_digest
+from app.protocol import judge
 from app.protocol.links import Opener, open_link
 from app.sessions.identity import Identity
+from app.sessions.replay import Replay
 from app.sessions.session import Session
+from app.sessions.workspace import Workspace
 from app.settings import Limits, Settings
 from app.store import Store
 
 if TYPE_CHECKING:
     from app.egress import Egress
+
+_Role = TypeVar("_Role", bound=Workspace)
 
 logger = logging.getLogger("parley.sessions")
 
@@ -52,7 +57,7 @@ class SessionRegistry:
         self.open_link = open_link
         self.group: anyio.abc.TaskGroup
         self.closing = False
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, Workspace] = {}
         self._numbers = itertools.count(1)
         self._loaded = anyio.Event()
         self._consents: dict[str, set[str]] = {}
@@ -103,7 +108,6 @@ class SessionRegistry:
         def load() -> Egress:
             import app.protocol.connection  # noqa: F401
             from app.egress import Egress, Policy
-            from app.protocol import judge
 
             judge.load()
 
@@ -119,7 +123,14 @@ class SessionRegistry:
     # ---- sessions
 
     def open(self, identity: Identity) -> Session:
-        """A new session. Refused over a limit, or while shutting down."""
+        """A new session of the client's role. Refused over a limit, or while shutting down."""
+        return self._opened(identity, Session)
+
+    def open_replay(self, identity: Identity) -> Replay:
+        """A new workspace for frames that were recorded. Refused as a session is."""
+        return self._opened(identity, Replay)
+
+    def _opened(self, identity: Identity, role: type[_Role]) -> _Role:
         limits: Limits = self.settings.limits
         if self.closing:
             raise Refused("Parley is shutting down.")
@@ -129,24 +140,24 @@ class SessionRegistry:
             )
         if len(self._sessions) >= limits.sessions:
             raise Refused("This Parley has no room for another session. Try again later.")
-        session = Session(f"r0-{secrets.token_urlsafe(12)}", next(self._numbers), identity, self)
+        session = role(f"r0-{secrets.token_urlsafe(12)}", next(self._numbers), identity, self)
         self._sessions[session.id] = session
         return session
 
-    def find(self, identity: Identity, sid: str) -> Session | None:
+    def find(self, identity: Identity, sid: str) -> Workspace | None:
         """A session of this identity; somebody else's is as unknown as one that never was (S15)."""
         session = self._sessions.get(sid)
         return session if session is not None and session.owner == identity.id else None
 
-    def of(self, identity: Identity) -> list[Session]:
+    def of(self, identity: Identity) -> list[Workspace]:
         """The open sessions of an identity, oldest first."""
         return [session for session in self._sessions.values() if session.owner == identity.id]
 
-    def busy_beside(self, session: Session) -> bool:
+    def busy_beside(self, session: Workspace) -> bool:
         """Whether a call runs in any other session."""
         return any(other.calls.busy for other in self._sessions.values() if other is not session)
 
-    async def close(self, session: Session) -> None:
+    async def close(self, session: Workspace) -> None:
         """End a session. It cannot be found from the first moment on."""
         self._sessions.pop(session.id, None)
         await session.close()
@@ -174,7 +185,7 @@ class SessionRegistry:
         for session in list(self._sessions.values()):
             self.start_soon(self._close_idle, session, seconds)
 
-    async def _close_idle(self, session: Session, seconds: float) -> None:
+    async def _close_idle(self, session: Workspace, seconds: float) -> None:
         if not session.closed and session.idle_for() >= seconds:
             logger.info("session %s was idle and is closed", session.id)
             await self.close(session)

@@ -16,7 +16,7 @@ from app.core.rules import stateless
 from app.sessions.identity import PARLEY, Identity
 
 if TYPE_CHECKING:
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _MOST = 1_000
 """Resources of which a notice is remembered; the oldest are forgotten first."""
@@ -42,7 +42,7 @@ class Watched:
 class Resources:
     """The resources of one session that somebody subscribed to, or that the server says have changed."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self.of: dict[str, Watched] = {}
 

@@ -23,13 +23,13 @@ from app.core.errors import Gone, Refused, RpcError
 from app.core.inbox import InboxFull
 from app.core.rules import stateless
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import Patience
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing, Reply
-    from app.protocol.timeout import Patience
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _PAUSE_SECONDS = 0.1
 _PAUSE_AT_MOST = 1.0
@@ -67,31 +67,11 @@ class _Open:
     refused: str | None = None
     echo: str = "none"
 
-    async def deliver(self, key: str, ask: Ask, answer: Answer) -> Delivery:
-        """Hold an answer until its round is complete; the last one returns when all of them have left."""
-        if self.answered.is_set():
-            raise Gone("The answers of this round are on their way already. Yours was not sent.")
-        if answer.error is not None:
-            # There is no way to send an error here: the call is not sent again, and says so (R6-34).
-            self.refused = _refusal(ask, answer)
-            self.answered.set()
-            return "sent"
-        self.turn.answers[key] = answer.result or {}
-        if any(other not in self.turn.answers for other in self.asks):
-            return "held"
-        self.answered.set()
-        if ask.recorded:
-            return "held"
-        await self.left.wait()
-        if self.turn.outcome != "sent":
-            raise Gone("The answers could not be sent.")
-        return "sent"
-
 
 class Rounds:
     """The rounds of one session's calls."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._raised: dict[str, anyio.Event] = {}
         self._over: deque[Round] = deque()
@@ -216,8 +196,10 @@ class Rounds:
         for key, (method, params, findings) in admitted.items():
             for finding in findings:
                 self._remark(turn.reply_seq, finding, key)
-            ask = session.asks.new("input-required", method, params, turn.reply_seq, call_id=call.id, about=key)
-            ask.deliver = partial(self._deliver, opened, key, ask)
+            deliver = partial(self._deliver, opened, key)
+            ask = session.asks.new(
+                "input-required", method, params, turn.reply_seq, deliver, call_id=call.id, about=key
+            )
             opened.asks[key], turn.asks[key] = ask, ask.id
         try:
             for ask in opened.asks.values():
@@ -231,10 +213,24 @@ class Rounds:
             raise Abandoned(opened.refused)
 
     async def _deliver(self, opened: _Open, key: str, ask: Ask, answer: Answer) -> Delivery:
-        delivery = await opened.deliver(key, ask, answer)
-        if delivery == "held":
-            self._session.changed("call.changed", ask.call_id or "")
-        return delivery
+        """Hold an answer until its round is complete; the last one returns when all of them have left."""
+        if opened.answered.is_set():
+            raise Gone("The answers of this round are on their way already. Yours was not sent.")
+        if answer.error is not None:
+            # There is no way to send an error here: the call is not sent again, and says so (R6-34).
+            opened.refused = _refusal(ask, answer)
+            opened.answered.set()
+            return "sent"
+        opened.turn.answers[key] = answer.result or {}
+        if all(each in opened.turn.answers for each in opened.asks):
+            opened.answered.set()
+            if not ask.recorded:
+                await opened.left.wait()
+                if opened.turn.outcome != "sent":
+                    raise Gone("The answers could not be sent.")
+                return "sent"
+        self._session.changed("call.changed", ask.call_id or "")
+        return "held"
 
     def reopen(self, ask: Ask) -> None:
         """Take a held answer back, to give another one. Raises Gone when it is not held."""

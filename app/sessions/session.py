@@ -6,179 +6,41 @@ process. It is the `Host` of its connection, and hands what arrives to the room 
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from pydantic import ValidationError
 
-from app.core.calls import Call
 from app.core.connection import ConnectionInfo, Side, Step
 from app.core.errors import Gone, Refused, Trouble, own_fault
-from app.core.events import EventKind, EventLog
-from app.core.inbox import Inbox
-from app.core.json.text import Parsed
-from app.core.lists import Listing
-from app.core.log import MessageLog, StderrLog
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
-from app.core.revisions import Wire
 from app.core.rules import stateless
 from app.core.targets import AnyTarget
-from app.core.wire import Direction, Exchange, Finding, Message
-from app.sessions.asks import Asks
-from app.sessions.calls import Calls
-from app.sessions.compare import Comparisons
+from app.core.wire import Message
+from app.protocol.connection import Connection
+from app.protocol.handshake import Agreed
 from app.sessions.identity import PARLEY, Identity
-from app.sessions.lists import Lists
-from app.sessions.ping import Pings
-from app.sessions.resources import Resources
-from app.sessions.rounds import Rounds
-from app.sessions.server_log import ServerLog
-from app.sessions.subscriptions import Subscriptions
-from app.sessions.tasks.running import ClientTasks
-from app.settings import Limits
+from app.sessions.workspace import Workspace
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, ReceiverTasks
-    from app.protocol.connection import Connection
-    from app.protocol.handshake import Agreed
-    from app.protocol.rpc import Incoming
     from app.sessions.registry import SessionRegistry
 
 logger = logging.getLogger("parley.sessions")
 
 
-class Session:
-    """One inspection workspace of one identity. It is the `Host` of its connection."""
+class Session(Workspace):
+    """A workspace that a live connection fills. It is the `Host` of that connection."""
 
-    def __init__(
-        self,
-        sid: str,
-        number: int,
-        owner: Identity,
-        registry: SessionRegistry,
-    ) -> None:
-        self._registry = registry
-        self._limits = limits = registry.settings.limits
-        self.wall = self._wall = registry.wall
-        self.mono = self._mono = registry.mono
-        self.sleep = registry.sleep
-        self.task_ids = itertools.count(1)
-        """Tasks of both kinds are numbered together: one address, one task."""
-        self.id, self.number, self.owner = sid, number, owner.id
-        self.created_at = self._wall()
-        self.events = EventLog(limits.events)
-        self.messages = MessageLog(limits, self.events, self._wall, self._mono)
-        self.messages.referred = self._referred
-        self.stderr = StderrLog(limits, self.events, self._wall)
-        self.target: AnyTarget | None = None
-        self.options = Options()
-        self.roots: list[Root] = [Root(uri=uri) for uri in registry.settings.roots]
-        self.info = ConnectionInfo()
-        self.calls = Calls(self)
-        """What the people here ask of the server."""
-        self.start_call, self.cancel_call = self.calls.start, self.calls.cancel
-        self.call_waits, self.result = self.calls.waits, self.calls.result
-        self.client_tasks = ClientTasks(self)
-        """Which of that runs on the server as a task."""
-        self.rounds = Rounds(self)
-        """What the server wants to know before it answers them (2026-07-28)."""
-        self.lists = Lists(self)
-        """What the server says it has."""
-        self.subscriptions = Subscriptions(self)
-        """What the server was asked to tell of (2026-07-28)."""
-        self.comparisons = Comparisons(self, registry)
-        """Which calls were run in the other era too."""
-        self.resources = Resources(self)
-        """Which resources are watched, and which have changed."""
-        self.pings = Pings(self)
-        self.server_log = ServerLog()
-        self.asks = Asks(self, Inbox(limits, self.events, self._wall))
-        """What the server asks of the people here."""
-        self.closed = False
-        self._connection: Connection | None = None
+    def __init__(self, sid: str, number: int, owner: Identity, registry: SessionRegistry) -> None:
+        super().__init__(sid, number, owner, registry)
         self._connecting: anyio.CancelScope | None = None
         self._ended = anyio.Event()
         self._ended.set()
         self._stderr_mark = 0
         self._probe_anew = False
         self._began = self._mono()
-        self._streams = 0
-        self._seen = self._mono()
-
-    # ---- who it is
-
-    @property
-    def label(self) -> str:
-        """The server's name when it is known, else the target, else that there is none yet."""
-        named = self.info.server_info
-        if isinstance(named, dict):
-            for key in ("title", "name"):
-                if isinstance(named.get(key), str) and named[key].strip():
-                    return str(named[key])
-        return self.target.label if self.target is not None else "New session"
-
-    @property
-    def limits(self) -> Limits:
-        """Every size that bounds this session."""
-        return self._limits
-
-    @property
-    def inbox(self) -> Inbox:
-        """The open asks, and the recent settled ones."""
-        return self.asks.inbox
-
-    @property
-    def open_asks(self) -> int:
-        """How many asks wait for an answer."""
-        return sum(ask.state != "held" for ask in self.inbox.open)
-
-    @property
-    def connection(self) -> Connection | None:
-        """The live connection."""
-        return self._connection
-
-    @property
-    def wire(self) -> Wire:
-        """What the revision of the connection has."""
-        return self.info.wire
-
-    @property
-    def running(self) -> list[Call]:
-        """The calls that are not settled."""
-        return self.calls.running
-
-    @property
-    def tools(self) -> Listing:
-        """The tools of the server."""
-        return self.lists["tools"]
-
-    # ---- idle clock
-
-    def touch(self) -> None:
-        """A request named this session."""
-        self._seen = self._mono()
-
-    def stream_opened(self) -> None:
-        """A tab watches."""
-        self._streams += 1
-        self.touch()
-
-    def stream_closed(self) -> None:
-        """A tab stopped watching."""
-        self._streams -= 1
-        self.touch()
-
-    def idle_for(self) -> float:
-        """Seconds since anything needed this session; 0 while something does (architecture.md §7)."""
-        oldest = self._wall() - self._limits.ask_seconds
-        if self._streams or self.running or any(ask.asked_at > oldest for ask in self.inbox.open):
-            self.touch()
-            return 0.0
-        return self._mono() - self._seen
 
     # ---- connecting
 
@@ -236,13 +98,13 @@ class Session:
             with anyio.CancelScope() as scope:
                 self._connecting = scope
                 await self._registry.until_ready()
-                from app.protocol.connection import Connection
-
                 known = None if self._probe_anew else await self._registry.known_era(self.owner, target)
                 connection = self._connection = Connection(
                     target,
                     options,
                     self,
+                    self.messages,
+                    self.asks,
                     self._limits,
                     self._registry.egress,
                     open_link=self._registry.open_link,
@@ -298,23 +160,6 @@ class Session:
 
     # ---- what the connection tells us (its Host)
 
-    def frame(
-        self,
-        direction: Direction,
-        raw: bytes,
-        parsed: Parsed,
-        *,
-        quiet: bool = False,
-        size: int | None = None,
-        exchange: Exchange | None = None,
-    ) -> Message:
-        """Keep one frame."""
-        return self.messages.record(direction, raw, parsed, quiet=quiet, size=size, exchange=exchange)
-
-    def exchanged(self, seq: int, exchange: Exchange) -> None:
-        """A frame that we sent left with this HTTP exchange."""
-        self.messages.exchanged(seq, exchange)
-
     def moved(self, url: str | None) -> None:
         """Where the server redirected us to; None where a link begins."""
         self.info.moved_to = url
@@ -323,27 +168,6 @@ class Session:
         """What became of the stream on which an HTTP server speaks unasked."""
         self.info.stream = words
         self.changed("connection.changed", "connection")
-
-    def finding(self, seq: int, finding: Finding) -> None:
-        """Keep one remark beside a frame."""
-        self.messages.remark(seq, finding)
-
-    def _referred(self) -> Iterator[int | str]:
-        """Every message, and everything with a name of its own, whose findings somebody may look at here."""
-        for call in self.calls.values():
-            yield call.id
-            yield from call.seqs
-        for task in self.client_tasks.tasks.values():
-            yield task.id
-            yield from task.beside
-        for ask in self.inbox.asks.values():
-            if ask.message_seq is not None:
-                yield ask.message_seq
-        for one in self.subscriptions.of.values():
-            yield from one.beside
-        for listing in self.lists.known_of:
-            yield from listing.seqs if listing.restless is None else (*listing.seqs, listing.restless)
-        yield from self.client_tasks.listing.seqs
 
     def others_wait(self) -> bool:
         """Whether another session waits for an answer right now."""
@@ -412,7 +236,7 @@ class Session:
             return
         if method == "notifications/message":
             if not self.wire.sets_log_level and not self.calls.wants_logs:
-                self.finding(message.seq, stateless.unasked_log())
+                self.messages.remark(message.seq, stateless.unasked_log())
             self.calls.logged(params, message.size)
             self.server_log.write(params, message.seq, message.at)
         elif method == "notifications/resources/updated":
@@ -423,18 +247,6 @@ class Session:
             self.asks.completed_elsewhere(params.get("elicitationId"), message)
         else:
             self.lists.notified(method, message.seq)
-
-    async def asked(self, request: Incoming) -> None:
-        """The server asks something; returns when it is answered."""
-        await self.asks.asked(request)
-
-    def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
-        """The server asks a person by a task, and polls."""
-        self.asks.task_asked(request, task)
-
-    def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
-        """A store for the receiver tasks of this connection."""
-        return self.asks.store(notify)
 
     async def refresh_tools(self) -> None:
         """Ask the server for its tools again, and wait for the answer."""
@@ -484,50 +296,13 @@ class Session:
         ):
             self.start_call("logging/setLevel", {"level": level}, quiet=True, by=PARLEY)
 
-    # ---- waiting
-
-    async def wait_connection(self, seconds: float) -> None:
-        """Return when the connection is no longer connecting, or the time is over."""
-        await self.until(lambda: self.info.state != "connecting", seconds, "connection")
-
-    async def wait_call(self, call: Call, seconds: float) -> None:
-        """Return when the call is settled or waits for an answer, or the time is over."""
-        await self.until(lambda: call.state != "running", seconds, call.id)
-
-    async def until(self, true: Callable[[], bool], seconds: float | None, subject: str | None = None) -> None:
-        """Look whenever anything changed, or only when the subject did that decides it."""
-        with anyio.move_on_after(seconds):
-            while not true():
-                if subject is None:
-                    await self.events.wait(self.events.seq)
-                else:
-                    await self.events.next_of(subject)
-
     # ---- end
 
     async def close(self) -> None:
         """End the connection and forget nothing that a reader still holds; afterwards nobody finds it."""
         self.closed = True
         await self.disconnect()
-        self.changed("session.closed", "session")
-
-    def let_go(self) -> None:
-        """Forget what is large. For a closed session that nobody will collect."""
-        self.messages.forget_bodies()
-        for call in self.calls.values():
-            call.reply = None
-
-    def start_soon(self, function: Callable[..., Coroutine[Any, Any, Any]], *arguments: Any) -> None:
-        """Run something in the registry's task group, which carries every session: a fault of ours ends at most the
-        connection of this one (H12)."""
-        self._registry.group.start_soon(self._guarded, function, arguments)
-
-    async def _guarded(self, function: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]) -> None:
-        try:
-            await function(*arguments)
-        except Exception as fault:
-            logger.exception("session %s failed inside Parley, in %s", self.id, function.__qualname__)
-            self._failed(own_fault(fault))
+        await super().close()
 
     def _failed(self, trouble: Trouble) -> None:
         """Say that Parley failed here, and end the connection: nobody knows what it was in the middle of."""
@@ -540,7 +315,3 @@ class Session:
         if self._connecting is not None:
             self._connecting.cancel()
         self.changed("connection.changed", "connection")
-
-    def changed(self, kind: EventKind, subject: str) -> None:
-        """Tell everybody who watches that something changed."""
-        self.events.append(kind, subject, self._wall())

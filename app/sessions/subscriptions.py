@@ -18,11 +18,13 @@ import anyio
 from app.core.errors import Gone, Refused
 from app.core.rules import stateless
 from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
+from app.protocol.connection import Connection
+from app.protocol.links.base import LinkError, RequestLost
+from app.protocol.rpc import Outgoing
+from app.protocol.timeout import OutOfTime, Patience
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 SubscriptionState = Literal["opening", "open", "ended", "lost", "stopped", "refused"]
 LIVE: frozenset[SubscriptionState] = frozenset({"opening", "open"})
@@ -89,7 +91,7 @@ class Subscription:
 class Subscriptions:
     """The subscriptions of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self.of: OrderedDict[str, Subscription] = OrderedDict()
         self._ids = itertools.count(1)
@@ -142,10 +144,6 @@ class Subscriptions:
     # ---- the stream
 
     async def _run(self, one: Subscription, connection: Connection) -> None:
-        from app.protocol.links.base import LinkError, RequestLost
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         def sent(rpc_id: RpcId, seq: int) -> None:
             one.rpc_id, one.request_seq = rpc_id, seq
 
@@ -194,12 +192,12 @@ class Subscriptions:
         number = meta.get(stateless.META_SUBSCRIPTION) if isinstance(meta, dict) else None
         if number is None:
             if method in HEARD or method == ACKNOWLEDGED:
-                self._session.finding(message.seq, stateless.no_subscription(method))
+                self._session.messages.remark(message.seq, stateless.no_subscription(method))
             return False
         present = self._session.info.number  # each connection counts its requests from the beginning
         one = next((each for each in self.of.values() if (each.connection, each.rpc_id) == (present, number)), None)
         if one is None:
-            self._session.finding(message.seq, stateless.unknown_subscription(number))
+            self._session.messages.remark(message.seq, stateless.unknown_subscription(number))
             return False
         if method == ACKNOWLEDGED:
             self._acknowledged(one, params, message)

@@ -17,11 +17,11 @@ from starlette.responses import RedirectResponse, Response
 from app.core.errors import Gone
 from app.core.options import Options
 from app.core.targets import AnyTarget, DemoTarget, StdioTarget, target_digest
-from app.sessions import Identity, Session, SessionRegistry
+from app.sessions import Identity, Session, SessionRegistry, Workspace
 from app.web import bodies, call_views, mcpjson, relisting, targets, views
 from app.web.answers import in_json, in_json_apart, show
 from app.web.bodies import Body, FormErrors
-from app.web.found import LOOK_SECONDS, call_of
+from app.web.found import LOOK_SECONDS, call_of, client
 from app.web.identity import LOCAL
 from app.web.problems import Denied, invalid, wants_json
 
@@ -60,7 +60,7 @@ async def open_session(request: Request) -> Response:
 
 async def close(request: Request) -> Response:
     """End the connection and forget the session."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     await bodies.nothing(request)
     await request.app.state.registry.close(session)
     call_views.values.closed(session.id)
@@ -71,7 +71,7 @@ async def close(request: Request) -> Response:
 
 async def options(request: Request) -> Response:
     """Change what the handshake did not say."""
-    session: Session = request.state.session
+    session = client(request)
     body = await bodies.read(request)
     now = session.options.model_dump()
     given = bodies.options_of_form(body) if body.is_form else body.data
@@ -88,7 +88,7 @@ async def options(request: Request) -> Response:
 
 async def roots(request: Request) -> Response:
     """Replace the list of roots, and tell the server."""
-    session: Session = request.state.session
+    session = client(request)
     body = await bodies.read(request)
     most = request.app.state.settings.limits.roots
     try:
@@ -122,7 +122,7 @@ class _Plan:
 
 async def connect(request: Request) -> Response:
     """Begin to connect. The page says that it closes the connection that is open; a script has to do so itself."""
-    session: Session = request.state.session
+    session = client(request)
     body = await bodies.read(request)
     try:
         plan = _plan(request, body, session)
@@ -142,7 +142,7 @@ async def connect(request: Request) -> Response:
 
 async def disconnect(request: Request) -> Response:
     """Close the connection, or stop connecting; the session and its history stay."""
-    session: Session = request.state.session
+    session = client(request)
     await bodies.nothing(request)
     await session.disconnect()
     if wants_json(request):
@@ -160,7 +160,7 @@ def begin(app: Starlette, target: AnyTarget) -> Session:
     return session
 
 
-def _plan(request: Request, body: Body, session: Session | None) -> _Plan:
+def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
     """Read a connect body: a target in full, one seen before, or the yes to one that was shown."""
     state, identity = request.app.state, request.state.identity
     if body.is_form and body.text("again"):
@@ -223,7 +223,7 @@ def _plan_of_kept(registry: SessionRegistry, identity: Identity, body: Body) -> 
     raise Gone("That target is no longer remembered. Type it again.")
 
 
-async def _choices(request: Request, session: Session | None, body: Body, choice: _Choose) -> Response:
+async def _choices(request: Request, session: Workspace | None, body: Body, choice: _Choose) -> Response:
     """What was pasted, as a list to choose from. The targets stay here, with their secrets."""
     state, identity = request.app.state, request.state.identity
     keep = state.proposals.keep
@@ -247,7 +247,7 @@ def _must_ask(request: Request, plan: _Plan, body: Body) -> bool:
     return not request.app.state.registry.consented(identity, plan.target)
 
 
-async def _ask(request: Request, session: Session | None, plan: _Plan) -> Response:
+async def _ask(request: Request, session: Workspace | None, plan: _Plan) -> Response:
     """The card that shows a command in full before its first start (R5-71)."""
     target = plan.target
     assert isinstance(target, StdioTarget)  # noqa: S101 (`_must_ask` has looked)
@@ -283,7 +283,7 @@ def _start(registry: SessionRegistry, session: Session, plan: _Plan, by: Identit
         spawns.info("session %d starts the demo server, asked by a %s", session.number, by.kind)
 
 
-async def _form_again(request: Request, session: Session | None, body: Body, fault: FormErrors) -> Response:
+async def _form_again(request: Request, session: Workspace | None, body: Body, fault: FormErrors) -> Response:
     if wants_json(request):
         raise fault
     state = request.app.state
@@ -296,7 +296,7 @@ async def _form_again(request: Request, session: Session | None, body: Body, fau
 
 async def start_call(request: Request) -> Response:
     """Send a request of any method. Answers with the call's id, not with its result."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     body = await bodies.read(request)
     wanted = body.read(bodies.CallBody, bodies.call_of_form)
     if wanted.as_task and session.info.state == "ready":

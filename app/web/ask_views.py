@@ -26,7 +26,7 @@ from app.web.task_chart import Chart, chart
 if TYPE_CHECKING:
     from app.core.tasks.received import ReceiverTask, Remark
     from app.core.tasks.status import Visit
-    from app.sessions import Session
+    from app.sessions import Workspace
 
 KINDS = {
     "form": ("k-form", "Form"),
@@ -153,20 +153,20 @@ class InboxView:
     refused: str
 
 
-def summary(session: Session) -> str:
+def summary(session: Workspace) -> str:
     """How many wait, in words."""
     waiting = session.open_asks
     return f"{waiting} waiting" if waiting else "nothing waiting"
 
 
-def refused_words(session: Session) -> str:
+def refused_words(session: Workspace) -> str:
     """That asks were over the limit, in a sentence; "" when none was (F10)."""
     many = session.inbox.refused
     most = session.limits.open_asks
     return f"{show.plural(many, 'ask was', 'asks were')} refused: at most {most} may be open." if many else ""
 
 
-def inbox_view(session: Session) -> InboxView:
+def inbox_view(session: Workspace) -> InboxView:
     """Everything the inbox column shows."""
     opened = session.inbox.open
     folded = len(opened) > FOLDED_ABOVE
@@ -195,7 +195,7 @@ def _origin_word(ask: Ask, call: Call | None) -> str:
 
 
 def ask_card(
-    session: Session,
+    session: Workspace,
     ask: Ask,
     *,
     folded: bool = False,
@@ -302,7 +302,7 @@ def _sent(ask: Ask) -> str:
     return show.brief_json(payload)
 
 
-def asks_of(session: Session, ids: list[str]) -> list[tuple[str, str, str, bool]]:
+def asks_of(session: Workspace, ids: list[str]) -> list[tuple[str, str, str, bool]]:
     """The asks of a call, for its card: id, kind, state in words, and whether it waits."""
     found = [session.inbox.asks[one] for one in ids[-20:] if one in session.inbox.asks]
     return [(ask.id, KINDS[ask.kind][1], STATES[ask.state], ask.state == "open") for ask in found]
@@ -488,7 +488,7 @@ class TaskCard:
     chart: Chart
 
 
-def task_card(session: Session, task: ReceiverTask) -> TaskCard:
+def task_card(session: Workspace, task: ReceiverTask) -> TaskCard:
     """One receiver task at this moment."""
     from app.core.tasks.received import manners
 

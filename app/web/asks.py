@@ -15,7 +15,7 @@ from app.core import forms
 from app.core.asks import Ask
 from app.core.errors import Refused
 from app.core.forms import Entries
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import ask_views, bodies, sampling_views, stage_views, views
 from app.web.answers import in_json, show
 from app.web.ask_views import AskCard
@@ -32,7 +32,7 @@ class InboxPage(Context):
     template: ClassVar[str] = "pages/inbox.html"
     part: ClassVar[str | None] = "parts/_inbox.html"
     shell: Shell
-    session: Session
+    session: Workspace
 
     def as_json(self) -> dict[str, Any]:
         inbox = self.session.inbox
@@ -61,7 +61,7 @@ class AskPage(Context):
 
 async def inbox(request: Request) -> Response:
     """What waits for an answer, then what is settled; with `count` only the number."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     with anyio.move_on_after(waiting_seconds(request)):
         while not session.open_asks and not session.closed:
             await session.events.wait(session.events.seq)
@@ -72,7 +72,7 @@ async def inbox(request: Request) -> Response:
 
 async def ask(request: Request) -> Response:
     """One ask; with `edit` only the form that changes its request, which no page brings along (H12)."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     found = _find(request)
     if "edit" not in request.query_params or wants_json(request):
         return await show(request, _page(session, found))
@@ -93,7 +93,7 @@ async def stage(request: Request) -> Response:
 
 async def answer(request: Request) -> Response:
     """Answer an ask. 422 with what is wrong, 409 when it is no longer open."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     found = _find(request)
     if not bodies.is_form(request):
         said = (await bodies.read(request)).data
@@ -119,7 +119,7 @@ async def answer(request: Request) -> Response:
 
 async def form(request: Request) -> Response:
     """A button inside the form: add, remove, another alternative. Nothing is sent to the server."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     found = _find(request)
     entries = Entries(await bodies.pairs(request))
     operation = entries.first("_op")
@@ -131,7 +131,7 @@ async def form(request: Request) -> Response:
 
 async def request(request: Request) -> Response:
     """Change a sampling request before it is used, or take the changes back. Nothing is sent to the server (R3-02)."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     found = _find(request)
     if not bodies.is_form(request):
         said = (await bodies.read(request)).data
@@ -159,7 +159,7 @@ async def request(request: Request) -> Response:
 
 async def clear(request: Request) -> Response:
     """Forget what is settled."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
     session.inbox.clear()
     if wants_json(request):
@@ -245,16 +245,16 @@ def _flat(refused: Refused) -> list[str]:
 
 
 def _find(request: Request) -> Ask:
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     found = session.inbox.asks.get(request.path_params["aid"])
     if found is None:
         raise unknown("There is no such ask. Settled ones are forgotten after a while.")
     return found
 
 
-def _shell(session: Session, found: Ask) -> Shell:
+def _shell(session: Workspace, found: Ask) -> Shell:
     return views.shell(session, "ask", ask_views.KINDS[found.kind][1], of=found.id)
 
 
-def _page(session: Session, found: Ask) -> AskPage:
+def _page(session: Workspace, found: Ask) -> AskPage:
     return AskPage(_shell(session, found), ask_views.ask_card(session, found, whole=True), ask_views.ask_json(found))

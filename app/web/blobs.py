@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from app.core.calls import Call
 from app.core.lane import apart
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import call_views, media
 from app.web import render as show_as
 from app.web.answers import in_json_apart
@@ -44,7 +44,7 @@ _COPIED = 8 * 1024 * 1024
 
 async def _value(request: Request, pointer: str = "") -> Any:
     """The value that `root` and `pointer` name."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     try:
         value = await call_views.result_of(session, call_of(request)[1], request.query_params.get("root", ""))
         return show_as.at_pointer(value, pointer)
@@ -59,7 +59,7 @@ def _html(text: str) -> Response:
 
 async def shown(request: Request) -> Response:
     """The result of a call as a part of its card: for the large ones, which no card brings along."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     _, call = call_of(request)
     ready = await call_views.show_result(session, call, alone=False)
     card = call_views.call_card(session, call, shown=ready)
@@ -89,7 +89,7 @@ async def search(request: Request) -> Response:
     found = await apart(show_as.find, value, wanted) if wanted else []
     if wants_json(request):
         return await in_json_apart({"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     shower = call_views.address(session.id, call_of(request)[1].id, "branch", root)
     hits = show_as.hits(found, shower) if found else None
     return _html(fragment("parts/_found.html", wanted=wanted, hits=hits, count=len(found)))
@@ -97,7 +97,7 @@ async def search(request: Request) -> Response:
 
 async def result(request: Request) -> Response:
     """The result as a file; with `raw` the reply exactly as it came."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     _, call = call_of(request)
     if call.reply is None:
         raise unknown("This call has no reply, or it is no longer kept.")
@@ -115,7 +115,7 @@ async def result(request: Request) -> Response:
 
 async def markdown(request: Request) -> Response:
     """A text of a result, laid out as Markdown and made harmless; 413 with a sentence when that is too much."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     try:
         text = await call_views.text_at(session, call_of(request)[1], request.query_params.get("root", ""))
     except KeyError:
@@ -132,7 +132,7 @@ def _text(value: Any) -> str:
 
 def _holders(request: Request, *marks: bytes) -> Iterator[Call]:
     """The calls whose reply may hold what is asked for: the one that the address names, else the recent ones."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     hint = request.query_params.get("call")
     if hint is not None:
         calls = [session.calls[hint]] if hint in session.calls else []
@@ -145,7 +145,7 @@ def _holders(request: Request, *marks: bytes) -> Iterator[Call]:
 
 async def blob(request: Request) -> Response:
     """Binary content of a result: shown when it is what it says and harmless, else a download."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     sha = request.path_params["sha"]
     if _SHA.fullmatch(sha):
         for call in _holders(request, b'"data"', b'"blob"'):
@@ -160,7 +160,7 @@ async def blob(request: Request) -> Response:
 
 async def frame(request: Request) -> Response:
     """HTML of a result, for a sandboxed frame."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     sha = request.path_params["sha"]
     if _SHA.fullmatch(sha):
         for call in _holders(request, b"html"):

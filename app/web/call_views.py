@@ -23,7 +23,7 @@ from app.core.lane import apart
 from app.core.targets import HttpTarget
 from app.core.times import wire_time
 from app.core.wire import Finding
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.lists import ListName
 from app.web import ask_views, media, sequence, task_views
 from app.web import render as show
@@ -55,7 +55,7 @@ def is_large(call: Call) -> bool:
     return len(reply) > CARD_REPLY_BYTES or jsonscan.at_most(reply) > CARD_SEPARATORS
 
 
-def recent_calls(session: Session) -> list[Call]:
+def recent_calls(session: Workspace) -> list[Call]:
     """The calls a person made, newest first."""
     return [call for call in session.calls.newest if not call.quiet]
 
@@ -349,7 +349,7 @@ def _one_at_a_time() -> anyio.Lock:
         return lock
 
 
-async def result_of(session: Session, call: Call, root: str = "") -> Any:
+async def result_of(session: Workspace, call: Call, root: str = "") -> Any:
     """A result, or the JSON that a text in it holds (`root` is that text's pointer). KeyError when there is none."""
     if not is_large(call):
         return await _result_of(session, call, root)
@@ -357,7 +357,7 @@ async def result_of(session: Session, call: Call, root: str = "") -> Any:
         return await _result_of(session, call, root)
 
 
-async def _result_of(session: Session, call: Call, root: str = "") -> Any:
+async def _result_of(session: Workspace, call: Call, root: str = "") -> Any:
     if call.reply is None or call.state != "done":
         return None
     key = (session.id, call.id, root if ROOT_TEXT.fullmatch(root) else "")
@@ -375,7 +375,7 @@ async def _result_of(session: Session, call: Call, root: str = "") -> Any:
     return value if key[2] else show.at_pointer(value, root)
 
 
-async def text_at(session: Session, call: Call, root: str) -> str:
+async def text_at(session: Workspace, call: Call, root: str) -> str:
     """The text of a result at its pointer. KeyError when there is none."""
     found = show.at_pointer(await result_of(session, call), root) if ROOT_TEXT.fullmatch(root) else None
     if not isinstance(found, str):
@@ -443,7 +443,7 @@ class CallCard:
 
 
 def call_card(
-    session: Session, call: Call, *, shown: Shown | None = None, alone: bool = False, full: bool = False
+    session: Workspace, call: Call, *, shown: Shown | None = None, alone: bool = False, full: bool = False
 ) -> CallCard:
     """One call as a card. `alone` on its own page, which brings a large result as `shown`; elsewhere the tab fetches
     that by itself."""
@@ -517,7 +517,7 @@ _FORMS: dict[str, ListName] = {"tools/call": "tools", "prompts/get": "prompts"}
 """Calls that have a form of their own."""
 
 
-def _form_of(session: Session, call: Call) -> str:
+def _form_of(session: Workspace, call: Call) -> str:
     """The address of the form of its tool or prompt; "" when it has none, or the server lists none of that name."""
     name = (call.params or {}).get("name")
     if call.method in _FORMS and isinstance(name, str):
@@ -529,12 +529,12 @@ def _form_of(session: Session, call: Call) -> str:
     return ""
 
 
-def _again(session: Session, call: Call) -> str:
+def _again(session: Workspace, call: Call) -> str:
     """The address that loads a call into the form of its tool or prompt, or into the composer."""
     return f"{_form_of(session, call) or f'/s/{session.id}/compose'}?from={call.id}"
 
 
-def _copies(session: Session, call: Call) -> list[tuple[str, str]]:
+def _copies(session: Workspace, call: Call) -> list[tuple[str, str]]:
     """JSON always; curl where the server is reached by streamable HTTP; Python where there is a server at all."""
     base = f"/s/{session.id}/calls/{call.id}/snippet?as="
     kinds = ["json"]
@@ -611,7 +611,7 @@ class CallLine:
     size: str
 
 
-def call_line(session: Session, call: Call) -> CallLine:
+def call_line(session: Workspace, call: Call) -> CallLine:
     params = call.params or {}
     given = params.get("arguments") if call.method in _FORMS else params
     return CallLine(
@@ -652,7 +652,7 @@ def _small_result(call: Call) -> dict[str, Any]:
     return call_json(call, value.get("result") if isinstance(value, dict) else None) | {"result_omitted": False}
 
 
-def calls(session: Session) -> Calls:
+def calls(session: Workspace) -> Calls:
     """The list of calls."""
     listed = recent_calls(session)
     return Calls(
@@ -679,7 +679,7 @@ class CallView(Context):
     sequence: sequence.Drawing
 
 
-async def show_result(session: Session, call: Call, *, alone: bool) -> Shown:
+async def show_result(session: Workspace, call: Call, *, alone: bool) -> Shown:
     """`shown_of` the result of a call, in a thread when it is large."""
     if call.reply is None or not is_large(call):
         return shown_of(session.id, call, await _result_of(session, call), alone=alone)
@@ -690,7 +690,7 @@ async def show_result(session: Session, call: Call, *, alone: bool) -> Shown:
     return made
 
 
-async def call(session: Session, call: Call, *, full: bool = False) -> CallView:
+async def call(session: Workspace, call: Call, *, full: bool = False) -> CallView:
     """One call with its result, as a page."""
     shown = await show_result(session, call, alone=True)
     return CallView(
@@ -702,6 +702,6 @@ async def call(session: Session, call: Call, *, full: bool = False) -> CallView:
     )
 
 
-async def call_alone_json(session: Session, call: Call) -> dict[str, Any]:
+async def call_alone_json(session: Workspace, call: Call) -> dict[str, Any]:
     """One call with its result, for scripts."""
     return call_json(call, await result_of(session, call))

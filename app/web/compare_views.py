@@ -13,7 +13,7 @@ from app.web import render as show
 from app.web.render import Html
 
 if TYPE_CHECKING:
-    from app.sessions import Session
+    from app.sessions import Workspace
 
 ERAS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 _ROWS = 60
@@ -67,7 +67,7 @@ class CompareView:
     differences: list[str]
 
 
-async def compare_view(session: Session, call: Call) -> CompareView | None:
+async def compare_view(session: Workspace, call: Call) -> CompareView | None:
     """The comparison of a call; None when there is none."""
     found = session.comparisons.of.get(call.id)
     if found is None:
@@ -93,7 +93,7 @@ async def compare_view(session: Session, call: Call) -> CompareView | None:
     )
 
 
-async def _side(session: Session, call: Call) -> SideView:
+async def _side(session: Workspace, call: Call) -> SideView:
     rows = messages_of(session, call)
     result = await session.result(call)
     return SideView(
@@ -115,7 +115,7 @@ async def _side(session: Session, call: Call) -> SideView:
     )
 
 
-async def compare_json(session: Session, call: Call) -> dict[str, Any]:
+async def compare_json(session: Workspace, call: Call) -> dict[str, Any]:
     """A comparison, as scripts read it."""
     found = session.comparisons.of[call.id]
     view = await compare_view(session, call)
@@ -130,7 +130,7 @@ async def compare_json(session: Session, call: Call) -> dict[str, Any]:
     }
 
 
-def can_compare(session: Session, call: Call) -> str:
+def can_compare(session: Workspace, call: Call) -> str:
     """The revision that a call could be run in too; "" when it cannot."""
     info = session.info
     possible = info.state == "ready" and info.transport != "sse" and info.era is not None

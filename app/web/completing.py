@@ -16,7 +16,7 @@ from starlette.responses import Response
 from app.core.errors import Gone
 from app.core.rules import checks
 from app.core.strict import Closed
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import bodies
 from app.web.answers import in_json
 
@@ -78,7 +78,7 @@ def _of_form(form: bodies.Body) -> dict[str, Any]:
 
 async def complete(request: Request) -> Response:
     """What the server suggests: `{"values", "total", "hasMore"}`, or `error` in words when it did not answer so."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     wanted = (await bodies.read(request)).read(CompleteBody, _of_form)
     if session.info.state == "ready" and not session.info.offers("completions"):
         raise Gone("The server did not declare `completions`, so it is not asked.")

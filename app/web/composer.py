@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.core.rules import checks, stateless
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import bodies
 from app.web import render as show_as
 from app.web.answers import in_json, show
@@ -105,13 +105,13 @@ class Composer(Context):
         return {"method": self.method, "params": self.params, "methods": [name for name, _ in self.methods]}
 
 
-def _methods(session: Session) -> list[tuple[str, str]]:
+def _methods(session: Workspace) -> list[tuple[str, str]]:
     """Every method of the specification, and what speaks against it on this connection."""
     known = METHODS | NOTIFICATIONS | (MODERN if session.wire.listens else {})
     return [(name, "not offered" if forced(session, name) else "") for name in known]
 
 
-def forced(session: Session, method: str) -> str:
+def forced(session: Workspace, method: str) -> str:
     """Why a method goes beyond what the server declared; "" when it does not, or nobody can know."""
     capability = checks.METHOD_CAPABILITY.get(method)
     if session.info.state == "ready" and not session.wire.server_asks and method in stateless.GONE_METHODS:
@@ -125,7 +125,7 @@ def forced(session: Session, method: str) -> str:
     return ""
 
 
-def check_of(session: Session, method: str, params: str, notification: bool) -> Checked:
+def check_of(session: Workspace, method: str, params: str, notification: bool) -> Checked:
     """What is wrong with the parameters, and what the server did not promise."""
     problem = ""
     if params.strip():
@@ -148,7 +148,7 @@ def check_of(session: Session, method: str, params: str, notification: bool) -> 
 
 
 def _page(
-    session: Session,
+    session: Workspace,
     *,
     method: str,
     params: str,
@@ -174,7 +174,7 @@ def _page(
 
 async def compose(request: Request) -> Response:
     """The composer: empty, with a method to start from, or as an earlier call was sent (`from`)."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     query = request.query_params
     if query.get("from"):
         call = call_with(session, query["from"])
@@ -200,7 +200,7 @@ async def compose(request: Request) -> Response:
 
 async def check(request: Request) -> Response:
     """What is to be said about the request as it stands now."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     body = await bodies.read(request)
     method, notification = body.text("method").strip()[:1000], body.text("as") == "notification"
     return await show(request, check_of(session, method, body.text("params"), notification))
@@ -208,7 +208,7 @@ async def check(request: Request) -> Response:
 
 async def send(request: Request) -> Response:
     """Send what was written; on to the page of the call."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     if not bodies.is_form(request):
         raise invalid({"": ["Scripts send a request by POST /s/{sid}/calls."]})
     body = await bodies.read(request)

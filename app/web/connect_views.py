@@ -13,7 +13,7 @@ from app.core.options import Options
 from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget, target_digest, typed_line
 from app.core.times import wire_time
-from app.sessions import Identity, Session, SessionRegistry
+from app.sessions import Identity, SessionRegistry, Workspace
 from app.store import Kept
 from app.web import render as show
 from app.web.bodies import COMMAND_LINE_LONGEST
@@ -290,7 +290,7 @@ def _unfilled_line(line: str) -> str:
 
 
 def connect_fields(
-    session: Session | None,
+    session: Workspace | None,
     values: dict[str, Any] | None,
     errors: dict[str, list[str]] | None,
     *,
@@ -392,7 +392,7 @@ class ConnectForm(Context):
 
 
 def connect_form(
-    session: Session | None,
+    session: Workspace | None,
     registry: SessionRegistry,
     identity: Identity,
     *,
@@ -487,7 +487,7 @@ class Consent(Context):
         return {"consent": {"target": self.target, "confirm": self.digest}}
 
 
-def consent(session: Session | None, target: StdioTarget, *, reveal: bool = False) -> Consent:
+def consent(session: Workspace | None, target: StdioTarget, *, reveal: bool = False) -> Consent:
     """What will run, before it runs for the first time: in full, but for secrets that nobody asked to see."""
     argv, shown_argv = target.argv, target.shown_argv
     return Consent(

@@ -7,7 +7,8 @@ from typing import Any
 from starlette.requests import Request
 
 from app.core.calls import Call
-from app.sessions import Session
+from app.core.errors import Gone
+from app.sessions import Session, Workspace
 from app.sessions.lists import ListName
 from app.web.problems import Denied, unknown
 from app.web.shell import find_tool
@@ -17,13 +18,21 @@ LOOK_SECONDS = 2.0
 _ITEMS: dict[ListName, str] = {"tools": "tool", "prompts": "prompt", "templates": "resource template"}
 
 
-def call_of(request: Request) -> tuple[Session, Call]:
+def client(request: Request) -> Session:
+    """The session that this request names, in the role of a client. Raises Gone when it only shows frames."""
+    session = request.state.session
+    if not isinstance(session, Session):
+        raise Gone("This session shows what was recorded, and connects to nothing. Open a new session for that.")
+    return session
+
+
+def call_of(request: Request) -> tuple[Workspace, Call]:
     """The session and the call that the address of this request names."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     return session, call_with(session, request.path_params["cid"])
 
 
-def call_with(session: Session, cid: str) -> Call:
+def call_with(session: Workspace, cid: str) -> Call:
     """The call of this session with this id."""
     found = session.calls.get(cid)
     if found is None:
@@ -31,7 +40,7 @@ def call_with(session: Session, cid: str) -> Call:
     return found
 
 
-async def listed(session: Session, name: ListName, key: str) -> tuple[list[Any], int]:
+async def listed(session: Workspace, name: ListName, key: str) -> tuple[list[Any], int]:
     """A list, and where in it the item is that a key stands for; waited for where it may be on its way."""
     items = session.lists[name].items
     index = find_tool(items, key)

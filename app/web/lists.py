@@ -16,7 +16,7 @@ from app.core.figures import measured
 from app.core.lists import Listing
 from app.core.times import wire_time
 from app.core.wire import Finding
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.lists import LISTS, ListName
 from app.web import render as show
 from app.web.shell import text_of
@@ -123,7 +123,7 @@ def _text(item: Any) -> str:
 
 
 def list_view(
-    session: Session, name: ListName, window: Window, entry: Callable[[int, dict[str, Any]], Entry], *, href: str
+    session: Workspace, name: ListName, window: Window, entry: Callable[[int, dict[str, Any]], Entry], *, href: str
 ) -> ListView:
     """The window of a list, each of its items made by `entry`."""
     listing, kind = session.lists[name], LISTS[name]
@@ -175,7 +175,7 @@ def list_view(
     )
 
 
-def list_json(session: Session, name: ListName, key: str) -> dict[str, Any]:
+def list_json(session: Workspace, name: ListName, key: str) -> dict[str, Any]:
     """A list for scripts: the server's objects as received."""
     listing = session.lists[name]
     news, known_by = listing.news, LISTS[name].known_by

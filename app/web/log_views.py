@@ -20,7 +20,7 @@ from app.core.json import text as jsontext
 from app.core.lane import apart
 from app.core.times import wire_time
 from app.core.wire import Exchange, Finding, Message
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import render as show
 from app.web.problems import invalid
 from app.web.render import Html
@@ -31,6 +31,8 @@ JSON_RAW_BYTES = 4 * 1024 * 1024
 FOUND_ROWS: Final = 200
 EXPORT_ROWS: Final = 200
 METHODS: Final = 200
+_BARE: Final = 50
+"""HTTP requests without a message on the page."""
 
 # ------------------------------------------------------------------------------------------------------------ filter
 
@@ -89,7 +91,7 @@ class LogFilter:
         """As the query of an address."""
         return urlencode({key: value for key, value in asdict(self).items() if value})
 
-    def search(self, session: Session, messages: list[Message]) -> list[Message]:
+    def search(self, session: Workspace, messages: list[Message]) -> list[Message]:
         """Those of the messages that match; reads only, so it may run in a thread."""
         if not self:
             return messages
@@ -115,7 +117,7 @@ class LogFilter:
         ]
 
 
-async def search(session: Session, wanted: LogFilter) -> list[Message]:
+async def search(session: Workspace, wanted: LogFilter) -> list[Message]:
     """Every kept message that matches, oldest first. Looks into bodies, so it runs in a thread."""
     kept = session.messages.last(len(session.messages))
     return await anyio.to_thread.run_sync(wanted.search, session, kept) if wanted else kept
@@ -140,13 +142,13 @@ class Found:
         return bool(self.filter)
 
 
-def _found_rows(session: Session, messages: list[Message]) -> Html:
+def _found_rows(session: Workspace, messages: list[Message]) -> Html:
     """Rows with ids of their own: the same messages stand in `#log` too."""
     return log_rows(session, messages, found=True)
 
 
 def found(
-    session: Session,
+    session: Workspace,
     wanted: LogFilter,
     matching: list[Message],
     *,
@@ -191,7 +193,7 @@ class FoundPart(Context):
         raise NotImplementedError
 
 
-async def export(session: Session, wanted: LogFilter) -> AsyncIterator[bytes]:
+async def export(session: Workspace, wanted: LogFilter) -> AsyncIterator[bytes]:
     """Every message that is kept now, one JSON object to a line."""
     kept = await search(session, wanted)
 
@@ -205,7 +207,7 @@ async def export(session: Session, wanted: LogFilter) -> AsyncIterator[bytes]:
 # --------------------------------------------------------------------------------------------------------------- log
 
 
-def message_json(session: Session, message: Message) -> dict[str, Any]:
+def message_json(session: Workspace, message: Message) -> dict[str, Any]:
     """One message for scripts: `raw` is text, or null with `raw_base64` where the bytes are not UTF-8."""
     raw = session.messages.raw(message.seq)
     text: str | None = None
@@ -248,9 +250,16 @@ def exchange_json(exchange: Exchange) -> dict[str, Any]:
         "status": exchange.status,
         "response_headers": [list(pair) for pair in exchange.response_headers],
         "answered_ms": exchange.answered_ms,
+        "ended_ms": exchange.ended_ms,
         "error": exchange.error,
         "note": exchange.note,
     }
+
+
+def _placed_json(exchange: Exchange) -> dict[str, Any]:
+    """The same with its own place in the log, and the messages that it carried; `messages` counts all of them."""
+    place = {"seq": exchange.seq, "message_seqs": list(exchange.message_seqs), "messages": exchange.carried}
+    return exchange_json(exchange) | place
 
 
 @dataclass(slots=True)
@@ -266,12 +275,14 @@ class Log(Context):
     earlier: int | None
     dropped: int
     found: Found
-    session: Session
+    session: Workspace
     after: int | None
     before: int | None
     limit: int | None
     matching: list[Message] | None
     """None without a filter."""
+    http: list[ExchangeView]
+    """The newest HTTP requests that carried no message, which no row shows."""
 
     def as_json(self) -> dict[str, Any]:
         log, limit = self.session.messages, self.limit or JSON_ROWS
@@ -292,11 +303,32 @@ class Log(Context):
         first = log.first_seq
         missing = log.rows_dropped > 0 and first is not None and after < first - 1
         trimmed = missing or any(row.get("trimmed") for row in rows)
-        return {"messages": rows, "next": rows[-1]["seq"] if rows else after, "trimmed": trimmed}
+        requests = self._requests(rows, after)
+        known = [after, *(row["seq"] for row in rows[-1:]), *(one.seq for one in requests[-1:])]
+        following = rows[-1]["seq"] if rows and self.before is not None else max(known)
+        return {
+            "messages": rows,
+            "next": following,
+            "trimmed": trimmed,
+            "exchanges": [_placed_json(one) for one in requests],
+        }
+
+    def _requests(self, rows: list[dict[str, Any]], after: int) -> list[Exchange]:
+        """The HTTP requests that stand between these messages, and after the newest one. Whoever goes on from `next`
+        meets each once. A filter chooses messages, and no requests."""
+        log = self.session.messages
+        if self.matching is not None:
+            return []
+        if self.before is not None:
+            begins = not rows or rows[0]["seq"] == log.first_seq
+            return log.exchanges(0 if begins else rows[0]["seq"] - 1, self.before)
+        newest = log.last(1)
+        ends = not rows or rows[-1]["seq"] == newest[0].seq
+        return log.exchanges(after, None if ends else rows[-1]["seq"] + 1)
 
 
 def log(
-    session: Session,
+    session: Workspace,
     *,
     after: int | None,
     before: int | None = None,
@@ -332,6 +364,7 @@ def log(
         before=before,
         limit=limit,
         matching=matching if wanted else None,
+        http=_bare(session),
     )
 
 
@@ -339,27 +372,35 @@ def log(
 class ExchangeView:
     """The HTTP request that carried a message, and its answer, in words."""
 
+    method: str
     line: str
     answer: str
     error: str
     note: str
     sent: tuple[tuple[str, str], ...]
     received: tuple[tuple[str, str], ...]
+    at: str
 
 
-def _exchange(exchange: Exchange | None) -> ExchangeView | None:
-    if exchange is None:
-        return None
+def _bare(session: Workspace) -> list[ExchangeView]:
+    """The newest HTTP requests that carried no message, the last one first."""
+    found = [one for one in session.messages.exchanges() if not one.carried]
+    return [_exchange(one) for one in reversed(found[-_BARE:])]
+
+
+def _exchange(exchange: Exchange) -> ExchangeView:
     answer = "no answer" if exchange.status is None else f"answered {exchange.status}"
     if exchange.answered_ms is not None:
         answer += f" after {show.duration(exchange.answered_ms)}"
     return ExchangeView(
+        method=exchange.method,
         line=f"{exchange.method} {exchange.url}",
         answer=answer,
         error=exchange.error or "",
         note=exchange.note or "",
         sent=exchange.request_headers,
         received=exchange.response_headers,
+        at=show.clock(exchange.at),
     )
 
 
@@ -406,7 +447,7 @@ def _tree(raw: bytes, seq: int) -> Html:
     return show.tree(jsontext.parse(raw).value, open_depth=3, label=f"Message {seq}")
 
 
-async def _read(session: Session, seq: int) -> dict[int, Html]:
+async def _read(session: Workspace, seq: int) -> dict[int, Html]:
     """A message and its pair as trees, where they can be read; large ones are read in a thread."""
     found: dict[int, Html] = {}
     for one in _pair(session, seq):
@@ -418,8 +459,8 @@ async def _read(session: Session, seq: int) -> dict[int, Html]:
     return found
 
 
-def _half(session: Session, message: Message, view: Html | None) -> Half:
-    raw = session.messages.raw(message.seq)
+def _half(session: Workspace, message: Message, view: Html | None) -> Half:
+    raw, carrier = session.messages.raw(message.seq), session.messages.exchange(message.seq)
     text, cut = ("", 0)
     if raw is not None:
         text, cut = show.raw_text(raw, 64 * 1024)
@@ -437,11 +478,11 @@ def _half(session: Session, message: Message, view: Html | None) -> Half:
         trimmed=raw is None,
         problem=message.problem or "",
         findings=list(session.messages.findings(message.seq)),
-        exchange=_exchange(session.messages.exchange(message.seq)),
+        exchange=None if carrier is None else _exchange(carrier),
     )
 
 
-def _pair(session: Session, seq: int) -> list[Message]:
+def _pair(session: Workspace, seq: int) -> list[Message]:
     """A message and the one it belongs to, in their order; none when it is not there."""
     source = session.messages
     message = source.get(seq)
@@ -451,7 +492,7 @@ def _pair(session: Session, seq: int) -> list[Message]:
     return sorted([one for one in (message, pair) if one is not None], key=lambda one: one.seq)
 
 
-def message_view(session: Session, seq: int, read: Mapping[int, Html]) -> MessageView | None:
+def message_view(session: Workspace, seq: int, read: Mapping[int, Html]) -> MessageView | None:
     """A message and the one it belongs to, with the trees that were made of them."""
     members = _pair(session, seq)
     if not members:
@@ -494,13 +535,14 @@ class MessageDetail(Context):
     earlier: int | None
     dropped: int
     found: Found
+    http: list[ExchangeView]
     json: dict[str, Any]
 
     def as_json(self) -> dict[str, Any]:
         return self.json
 
 
-async def message(session: Session, seq: int) -> MessageDetail | None:
+async def message(session: Workspace, seq: int) -> MessageDetail | None:
     """One message of the log; None when it never existed or has left the log."""
     one = session.messages.get(seq)
     if one is None:
@@ -515,5 +557,6 @@ async def message(session: Session, seq: int) -> MessageDetail | None:
         earlier=page.earlier,
         dropped=page.dropped,
         found=page.found,
+        http=page.http,
         json=message_json(session, one),
     )

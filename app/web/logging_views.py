@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.strict import Closed
 from app.core.times import wire_time
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.ping import LONGEST_MS, SHORTEST_MS
 from app.sessions.server_log import LEVELS
 from app.web import bodies
@@ -48,7 +48,7 @@ class Logging(Context):
 
 async def logging(request: Request) -> Response:
     """The log of the server, as the query wants it."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     wanted = Wanted.of(request.query_params)
     view = logging_view(session, wanted)
     lines = [line for line in session.server_log.lines() if wanted.fits(line)] if wants_json(request) else []
@@ -95,7 +95,7 @@ def _of_form(form: bodies.Body) -> dict[str, Any]:
 
 async def ping(request: Request) -> Response:
     """Ping the server, once or from now on."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     wanted = (await bodies.read(request)).read(PingBody, _of_form)
     if "every_ms" in wanted.model_fields_set:
         session.pings.repeat(wanted.every_ms)

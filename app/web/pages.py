@@ -7,7 +7,7 @@ import math
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import log_views, stream, views
 from app.web.answers import in_json_apart, show
 from app.web.found import call_of
@@ -27,7 +27,7 @@ async def about(request: Request) -> Response:
 
 
 async def overview(request: Request) -> Response:
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     if seconds := waiting_seconds(request):
         await session.wait_connection(seconds)
     return await show(request, views.overview(session))
@@ -61,7 +61,7 @@ async def call(request: Request) -> Response:
 
 
 async def log(request: Request) -> Response:
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     after, before, limit = (_number(request, name) for name in ("after", "before", "limit"))
     wanted = log_views.LogFilter.of(request.query_params)
     matching = await log_views.search(session, wanted) if wanted else None
@@ -74,7 +74,7 @@ async def log(request: Request) -> Response:
 
 async def export(request: Request) -> Response:
     """The log as JSON lines, one message each."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     name = f"parley-log-{session.number}.jsonl"
     return StreamingResponse(
         log_views.export(session, log_views.LogFilter.of(request.query_params)),

@@ -9,7 +9,7 @@ import anyio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.lists import ListName
 from app.web import ask_views, views
 from app.web import render as show
@@ -25,7 +25,7 @@ CALLS: Final = 100
 
 async def palette(request: Request) -> Response:
     """Everything that the palette offers, the most urgent first; names of the server are text."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     # Looking is what has these lists read; what is not there within a moment is offered the next time.
     async with anyio.create_task_group() as group:
         for name in _LISTS:
@@ -33,7 +33,7 @@ async def palette(request: Request) -> Response:
     return in_json({"items": items(session)})
 
 
-def items(session: Session) -> list[dict[str, Any]]:
+def items(session: Workspace) -> list[dict[str, Any]]:
     """Open asks, pages, tools and recent calls, as links."""
     base = f"/s/{session.id}"
     found = [
@@ -63,7 +63,7 @@ def items(session: Session) -> list[dict[str, Any]]:
 _LISTS: Final[tuple[ListName, ...]] = ("resources", "templates", "prompts")
 
 
-def _offered(session: Session) -> list[dict[str, Any]]:
+def _offered(session: Workspace) -> list[dict[str, Any]]:
     """Prompts, templates and resources, as far as they are known."""
     base, found = f"/s/{session.id}", []
     for name, kind, path in (("prompts", "prompt", "prompts"), ("templates", "template", "resources/templates")):

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from app.core.calls import Call
 from app.core.events import Event, EventKind
 from app.core.wire import Message
-from app.sessions import Session
+from app.sessions import Workspace
 from app.settings import Limits
 from app.web import ask_views, sequence, stage_views, task_views, views
 from app.web.prompts import is_get_of, name_of
@@ -50,7 +50,7 @@ _LIST_PAGES: Final = {
     "prompts": "prompts",
 }
 """Pages that show a list, and their addresses; the element has the page's name."""
-_NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written"})
+_NUMBERS_ONLY = frozenset({"message.recorded", "log.trimmed", "stderr.written", "exchange.recorded"})
 
 
 @dataclass(slots=True, frozen=True)
@@ -69,7 +69,7 @@ def partial(target: str, html: Html, swap: str = "outerMorph") -> Html:
 class Tab:
     """What one tab knows: two cursors, because state must not wait behind log rows."""
 
-    def __init__(self, session: Session, page: str, of: str, since: int | None, limits: Limits) -> None:
+    def __init__(self, session: Workspace, page: str, of: str, since: int | None, limits: Limits) -> None:
         self.session, self.page, self.of, self._limits = session, page, of, limits
         self._state_mark = self._row_mark = -1 if since is None else since
         self._unsent = 0

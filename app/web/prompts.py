@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.calls import Call
 from app.core.wire import Finding
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import bodies, call_views, relisting
 from app.web import render as show_as
 from app.web.answers import in_json, show
@@ -25,7 +25,7 @@ from app.web.shell import Context, Shell, find_tool, key_at, keys_of, shell, tex
 _ARGUMENTS = 200
 
 
-def prompts_view(session: Session, window: Window) -> ListView:
+def prompts_view(session: Workspace, window: Window) -> ListView:
     """The prompts; also a part of the stream (`#prompts`)."""
     keys = keys_of(session.lists["prompts"])
 
@@ -42,7 +42,7 @@ def prompts_view(session: Session, window: Window) -> ListView:
     return list_view(session, "prompts", window, entry, href=f"/s/{session.id}/prompts")
 
 
-def prompt_href(session: Session, key: str) -> str:
+def prompt_href(session: Workspace, key: str) -> str:
     return f"/s/{session.id}/prompts/{quote(key, safe='~')}"
 
 
@@ -66,13 +66,13 @@ class Prompts(Context):
         return self.json
 
 
-def _json(session: Session) -> dict[str, Any]:
+def _json(session: Workspace) -> dict[str, Any]:
     return list_json(session, "prompts", "prompts") | {"keys": keys_of(session.lists["prompts"])}
 
 
 async def prompts(request: Request) -> Response:
     """The list of prompts. Looking at it is what has it read."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     seconds = session.options.request_timeout_ms / 1000 if wants_json(request) else LOOK_SECONDS
     await session.lists.known("prompts", seconds)
     return await show(
@@ -128,7 +128,7 @@ def is_get_of(call: Call, name: Any) -> bool:
     return call.method == "prompts/get" and call.params is not None and call.params.get("name") == name
 
 
-def name_of(session: Session, key: str) -> Any:
+def name_of(session: Workspace, key: str) -> Any:
     """The name of the prompt that a key stands for; None when there is none."""
     items = session.lists["prompts"].items
     index = find_tool(items, key)
@@ -136,15 +136,15 @@ def name_of(session: Session, key: str) -> Any:
     return item.get("name") if isinstance(item, dict) else None
 
 
-async def _find(request: Request) -> tuple[Session, str, dict[str, Any]]:
-    session: Session = request.state.session
+async def _find(request: Request) -> tuple[Workspace, str, dict[str, Any]]:
+    session: Workspace = request.state.session
     items, index = await listed(session, "prompts", request.path_params["name"])
     item = items[index]
     return session, key_at(items, index), item if isinstance(item, dict) else {}
 
 
 def _page(
-    session: Session,
+    session: Workspace,
     key: str,
     item: dict[str, Any],
     values: dict[str, str],

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.errors import Gone
 from app.core.strict import Closed
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.lists import LISTS, ListName
 from app.web import bodies
 from app.web.answers import in_json_apart
@@ -27,9 +27,9 @@ def _of_form(form: bodies.Body) -> dict[str, Any]:
     return {"pages": form.text("pages")} if form.text("pages") else {}
 
 
-async def refresh(request: Request, name: ListName, href: str, as_json: Callable[[Session], Any]) -> Response:
+async def refresh(request: Request, name: ListName, href: str, as_json: Callable[[Workspace], Any]) -> Response:
     """Ask the server for a list once more."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     wanted = (await bodies.read(request)).read(ListBody, _of_form)
     if wanted.pages is not None:
         (session.lists.by_page.add if wanted.pages == "one" else session.lists.by_page.discard)(name)
@@ -39,16 +39,16 @@ async def refresh(request: Request, name: ListName, href: str, as_json: Callable
     return await _done(request, session, href, as_json)
 
 
-async def more(request: Request, name: ListName, href: str, as_json: Callable[[Session], Any]) -> Response:
+async def more(request: Request, name: ListName, href: str, as_json: Callable[[Workspace], Any]) -> Response:
     """Ask the server for the next page of a list."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     (await bodies.read(request)).read(bodies.Nothing, lambda form: {})
     session.lists.more(name)
     await session.lists.settled(name)
     return await _done(request, session, href, as_json)
 
 
-async def _done(request: Request, session: Session, href: str, as_json: Callable[[Session], Any]) -> Response:
+async def _done(request: Request, session: Workspace, href: str, as_json: Callable[[Workspace], Any]) -> Response:
     if wants_json(request):
         return await in_json_apart(as_json(session))
     if "hx-request" in request.headers:

@@ -18,7 +18,7 @@ from app.core.calls import Call
 from app.core.strict import Closed
 from app.core.times import wire_time
 from app.core.uritemplate import BadTemplate, UriTemplate, Value, Variable
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import bodies, call_views, relisting
 from app.web import render as show_as
 from app.web.answers import in_json, show
@@ -36,12 +36,12 @@ _LONGEST = 8_000
 # ------------------------------------------------------------------------------------------------------------- lists
 
 
-def resource_href(session: Session, uri: str) -> str:
+def resource_href(session: Workspace, uri: str) -> str:
     """The page of a resource."""
     return f"/s/{session.id}/resources/one?{urlencode({'uri': uri})}"
 
 
-def resources_view(session: Session, window: Window) -> ListView:
+def resources_view(session: Workspace, window: Window) -> ListView:
     """The resources; also a part of the stream (`#resources`)."""
 
     def entry(index: int, item: dict[str, Any]) -> Entry:
@@ -70,7 +70,7 @@ def _detail(item: dict[str, Any]) -> str:
     return ", ".join(part for part in (text_of(item.get("mimeType"))[:80], said) if part)
 
 
-def templates_view(session: Session, window: Window) -> ListView:
+def templates_view(session: Workspace, window: Window) -> ListView:
     """The templates; also a part of the stream (`#templates`)."""
     keys = keys_of(session.lists["templates"])
 
@@ -118,7 +118,7 @@ class Templates(Context):
         return self.json
 
 
-def _resources_json(session: Session) -> dict[str, Any]:
+def _resources_json(session: Workspace) -> dict[str, Any]:
     return list_json(session, "resources", "resources") | {
         "subscribed": [one.uri for one in session.resources.subscribed],
         "updated": {
@@ -129,13 +129,13 @@ def _resources_json(session: Session) -> dict[str, Any]:
     }
 
 
-def _templates_json(session: Session) -> dict[str, Any]:
+def _templates_json(session: Workspace) -> dict[str, Any]:
     return list_json(session, "templates", "templates") | {"keys": keys_of(session.lists["templates"])}
 
 
 async def resources(request: Request) -> Response:
     """The list of resources. Looking at it is what has it read."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     await session.lists.known("resources", _patience(request, session))
     return await show(
         request,
@@ -150,7 +150,7 @@ async def resources(request: Request) -> Response:
 
 async def templates(request: Request) -> Response:
     """The list of templates, likewise."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     await session.lists.known("templates", _patience(request, session))
     return await show(
         request,
@@ -162,7 +162,7 @@ async def templates(request: Request) -> Response:
     )
 
 
-def _patience(request: Request, session: Session) -> float:
+def _patience(request: Request, session: Workspace) -> float:
     """A script wants the list; a page may show that it is on its way."""
     return session.options.request_timeout_ms / 1000 if wants_json(request) else LOOK_SECONDS
 
@@ -232,12 +232,12 @@ def is_read_of(call: Call, uri: str) -> bool:
     return call.method == "resources/read" and call.params is not None and call.params.get("uri") == uri
 
 
-def reads(session: Session, uri: str) -> list[Call]:
+def reads(session: Workspace, uri: str) -> list[Call]:
     """The newest reads of a resource."""
     return [call for call in session.calls.newest if is_read_of(call, uri)][:READS]
 
 
-def watch_view(session: Session, uri: str) -> WatchView:
+def watch_view(session: Workspace, uri: str) -> WatchView:
     one = session.resources.of.get(uri)
     return WatchView(
         base=f"/s/{session.id}",
@@ -256,7 +256,7 @@ def watch_view(session: Session, uri: str) -> WatchView:
 
 async def resource(request: Request) -> Response:
     """The page of the resource that `uri` names, listed or not."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     uri = request.query_params.get("uri", "")
     if not uri or len(uri) > _LONGEST:
         raise unknown("Which resource? The address names it by its `uri`, of at most 8,000 characters.")
@@ -300,7 +300,7 @@ class _WatchBody(_UriBody):
 
 async def read(request: Request) -> Response:
     """Read a resource; the answer is a call."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     wanted = (await bodies.read(request)).read(_UriBody, lambda form: {"uri": form.text("uri")})
     call = session.start_call("resources/read", {"uri": wanted.uri}, by=request.state.identity)
     return _started(request, session, call, wanted.uri)
@@ -308,7 +308,7 @@ async def read(request: Request) -> Response:
 
 async def subscribe(request: Request) -> Response:
     """Ask the server to tell of changes of a resource, or to stop that."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     wanted = (await bodies.read(request)).read(
         _WatchBody, lambda form: {"uri": form.text("uri"), "subscribe": form.text("subscribe") or "true"}
     )
@@ -316,7 +316,7 @@ async def subscribe(request: Request) -> Response:
     return _started(request, session, call, wanted.uri)
 
 
-def _started(request: Request, session: Session, call: Call, uri: str) -> Response:
+def _started(request: Request, session: Workspace, call: Call, uri: str) -> Response:
     url = f"/s/{session.id}/calls/{call.id}"
     if wants_json(request):
         return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})
@@ -359,8 +359,8 @@ class Template(Context):
         return {"template": self.raw, "key": self.key, "variables": [one.name for one in self.fields], "uri": self.uri}
 
 
-async def _find(request: Request) -> tuple[Session, str, dict[str, Any]]:
-    session: Session = request.state.session
+async def _find(request: Request) -> tuple[Workspace, str, dict[str, Any]]:
+    session: Workspace = request.state.session
     items, index = await listed(session, "templates", request.path_params["name"])
     item = items[index]
     return session, key_at(items, index), item if isinstance(item, dict) else {}
@@ -378,7 +378,7 @@ def value_of(variable: Variable, text: str) -> Value | None:
     return lines
 
 
-def _page(session: Session, key: str, item: dict[str, Any], values: dict[str, str], said: str = "") -> Template:
+def _page(session: Workspace, key: str, item: dict[str, Any], values: dict[str, str], said: str = "") -> Template:
     text = text_of(item.get("uriTemplate"))
     problem, fields, uri = "", list[FieldView](), ""
     try:

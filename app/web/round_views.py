@@ -12,7 +12,7 @@ from app.core.calls import Call
 from app.web import render as show
 
 if TYPE_CHECKING:
-    from app.sessions import Session
+    from app.sessions import Workspace
 
 ECHOES = {
     "same": "the same bytes went back",
@@ -84,7 +84,7 @@ class RoundsView:
     abandoned: bool
 
 
-def rounds_view(session: Session, call: Call) -> RoundsView | None:
+def rounds_view(session: Workspace, call: Call) -> RoundsView | None:
     """What the page shows; None for a call without rounds."""
     if not call.rounds:
         return None

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.calls import StatePlan
 from app.core.strict import Closed
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import bodies
 from app.web.answers import in_json
 from app.web.found import call_of
@@ -78,7 +78,7 @@ async def resend(request: Request) -> Response:
 
 async def reopen(request: Request) -> Response:
     """Take back an answer that waits for the others of its round."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     ask = session.inbox.asks.get(request.path_params["aid"])
     if ask is None:
         raise unknown("There is no such ask. Settled ones are forgotten after a while.")

@@ -21,7 +21,7 @@ from app.web import render as show
 
 if TYPE_CHECKING:
     from app.core.tasks.received import ReceiverTask
-    from app.sessions import Session
+    from app.sessions import Workspace
 
 Lane = Literal["person", "parley", "server"]
 NAMES: dict[Lane, str] = {"person": "You", "parley": "Parley", "server": "Server"}
@@ -153,14 +153,14 @@ def _cut(turns: list[Turn]) -> list[Turn]:
 # -------------------------------------------------------------------------------------------------- what is drawn
 
 
-def of_call(session: Session, call: Call) -> Drawing:
+def of_call(session: Workspace, call: Call) -> Drawing:
     """A call with everything the server asked meanwhile; with its task, when it became one."""
     task = session.client_tasks.tasks.get(call.task_id or "")
     turns = _call_turns(session, call, task)
     return drawing(call.id, f"/s/{session.id}", f"Call {call.id.lstrip('c')}", turns, live=not call.settled)
 
 
-def of_client_task(session: Session, task: ClientTask) -> Drawing:
+def of_client_task(session: Workspace, task: ClientTask) -> Drawing:
     """A task that runs on the server, with the call that made it."""
     call = session.calls.get(task.call_id or "")
     turns = _task_turns(task) + _ask_turns(session, task.asks) if call is None else _call_turns(session, call, task)
@@ -168,7 +168,7 @@ def of_client_task(session: Session, task: ClientTask) -> Drawing:
     return drawing(task.id, f"/s/{session.id}", f"Task {task.id[1:]}", turns, live=live)
 
 
-def of_receiver_task(session: Session, task: ReceiverTask) -> Drawing:
+def of_receiver_task(session: Workspace, task: ReceiverTask) -> Drawing:
     """A task that Parley executes for the server."""
     turns: list[Turn] = []
     for visit in task.visits:
@@ -192,7 +192,7 @@ def of_receiver_task(session: Session, task: ReceiverTask) -> Drawing:
     return drawing(task.id, f"/s/{session.id}", f"Task {task.id[1:]}", turns, live=live)
 
 
-def _call_turns(session: Session, call: Call, task: ClientTask | None) -> list[Turn]:
+def _call_turns(session: Workspace, call: Call, task: ClientTask | None) -> list[Turn]:
     turns = [Turn(call.started_at, "person", "parley", "", f"call {call.subject}" if call.by != "parley" else "begin")]
     fetches = {visit.seq for visit in task.visits if visit.what == task.wire.result} if task is not None else set()
     for leg in call.legs:
@@ -256,7 +256,7 @@ DONE_WORDS = {
 """What Parley noticed or did by itself, in words."""
 
 
-def _ask_turns(session: Session, ids: Iterable[str]) -> list[Turn]:
+def _ask_turns(session: Workspace, ids: Iterable[str]) -> list[Turn]:
     turns: list[Turn] = []
     for ask in (session.inbox.asks[one] for one in ids if one in session.inbox.asks):
         turns.append(Turn(ask.asked_at, "server", "parley", ask.method, "", ask.message_seq, "asks"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from app.core.wire import StderrLine
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.server_log import LEVELS, LogLine, rank
 from app.web import render as show_as
 
@@ -80,7 +80,7 @@ class PingView:
     every_ms: int | None
 
 
-def logging_view(session: Session, wanted: Wanted) -> LoggingView:
+def logging_view(session: Workspace, wanted: Wanted) -> LoggingView:
     kept = session.server_log.lines()
     found = [line for line in kept if wanted.fits(line)]
     stderr = [line for line in session.stderr.lines() if not line.by_probe]
@@ -98,7 +98,7 @@ def logging_view(session: Session, wanted: Wanted) -> LoggingView:
     )
 
 
-def ping_view(session: Session) -> PingView:
+def ping_view(session: Workspace) -> PingView:
     pinging = session.pings
     last = pinging.last
     return PingView(

@@ -31,7 +31,7 @@ from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
 from app.core.tasks.running import support_of
 from app.core.times import wire_time
 from app.core.wire import Message
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import ask_views
 from app.web import render as show
 from app.web.ask_views import InboxView
@@ -373,7 +373,7 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def tool_link(session: Session, key: str, tool: dict[str, Any], *, brief: bool = False) -> ToolLink:
+def tool_link(session: Workspace, key: str, tool: dict[str, Any], *, brief: bool = False) -> ToolLink:
     """One tool of a session as a link."""
     name = text_of(tool.get("name"))
     hints = tool.get("annotations")
@@ -390,7 +390,7 @@ def tool_link(session: Session, key: str, tool: dict[str, Any], *, brief: bool =
     )
 
 
-def tool_links(session: Session, limit: int | None = None, *, brief: bool = False) -> list[ToolLink]:
+def tool_links(session: Workspace, limit: int | None = None, *, brief: bool = False) -> list[ToolLink]:
     """The tools of a session as links; in brief only what they are called."""
     items = session.tools.items if limit is None else session.tools.items[:limit]
     return [
@@ -474,7 +474,7 @@ class NavItem:
         return page == self.key or page in self.pages
 
 
-def counts(session: Session) -> dict[str, str]:
+def counts(session: Workspace) -> dict[str, str]:
     """The numbers of the rail and of the drawer, by element id."""
     log = session.messages
     listed = [call for call in session.calls.values() if not call.quiet]
@@ -497,13 +497,13 @@ def counts(session: Session) -> dict[str, str]:
     }
 
 
-def _many(session: Session, name: Literal["tools", "resources", "prompts"]) -> str:
+def _many(session: Workspace, name: Literal["tools", "resources", "prompts"]) -> str:
     """How many of a list are known; "" until somebody has looked."""
     listing = session.lists[name]
     return "" if listing.at is None else grouped(len(listing.items)) + ("+" if listing.next_cursor else "")
 
 
-def figures(session: Session) -> dict[str, str]:
+def figures(session: Workspace) -> dict[str, str]:
     """The numbers of the overview, by element id."""
     log = session.messages
     traffic = f"{show.plural(log.count, 'message')}, {show.size(log.bytes_total)}"
@@ -533,7 +533,7 @@ class Shell:
     earlier: int | None
     stream_url: str
     trouble: str
-    session: Session
+    session: Workspace
     messages: list[Message]
 
     @property
@@ -552,7 +552,7 @@ class Shell:
         return f"{self.base}/tools/parade" if isinstance(self.session.target, DemoTarget) else ""
 
 
-def wheretext_of(session: Session) -> tuple[str, str, str]:
+def wheretext_of(session: Workspace) -> tuple[str, str, str]:
     """Version, transport and lead line of the current connection."""
     info = session.info
     version = info.protocol_version or "" if info.state in {"ready", "lost"} else ""
@@ -569,13 +569,13 @@ def wheretext_of(session: Session) -> tuple[str, str, str]:
     return version, transport_words(session.target), lead
 
 
-def log_rows(session: Session, messages: list[Message], *, found: bool = False) -> Html:
+def log_rows(session: Workspace, messages: list[Message], *, found: bool = False) -> Html:
     """Rows of the log, ready to insert; those that a search found have ids of their own."""
     base, log = f"/s/{session.id}", session.messages
     return show.markup(show.log_row(one, log.findings(one.seq), base, found=found) for one in messages)
 
 
-def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:
+def nav(session: Workspace, numbers: dict[str, str]) -> list[NavItem]:
     """The rail. What the server does not offer is grey and says why; its page teaches what would make it appear."""
     base, info = f"/s/{session.id}", session.info
 
@@ -605,7 +605,7 @@ def nav(session: Session, numbers: dict[str, str]) -> list[NavItem]:
 
 
 def shell(
-    session: Session,
+    session: Workspace,
     page: str,
     title: str,
     *,

@@ -24,7 +24,7 @@ from app import __version__, secrecy
 from app.core.calls import Call
 from app.core.errors import Gone
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web.found import call_of
 from app.web.problems import invalid
 
@@ -325,7 +325,7 @@ def _transport(wire: Wire) -> tuple[list[str], list[str], str, dict[str, str]]:
 # ------------------------------------------------------------------------------------------------------------ handler
 
 
-def wire_of(session: Session, call: Call) -> Wire:
+def wire_of(session: Workspace, call: Call) -> Wire:
     """How a call travelled, as far as this session still knows."""
     target = session.target
     if target is None:
@@ -347,7 +347,7 @@ def wire_of(session: Session, call: Call) -> Wire:
     return Wire(target, info.transport or fallback, version, modern, stamped, headers)
 
 
-def made(session: Session, call: Call, kind: Kind) -> str:
+def made(session: Workspace, call: Call, kind: Kind) -> str:
     """The snippet. Gone when this call cannot be told so."""
     if kind == "json":
         return as_json(call)

@@ -13,7 +13,7 @@ from app.web.shell import Context, Shell, shell
 
 if TYPE_CHECKING:
     from app.core.calls import Call
-    from app.sessions import Session
+    from app.sessions import Workspace
 
 PARADE = "parade"
 _SHOWN = 24
@@ -67,7 +67,7 @@ class StageView:
         }
 
 
-def stage_view(session: Session) -> StageView:
+def stage_view(session: Workspace) -> StageView:
     """What has been asked so far. While a parade runs, or after the last one, only what belongs to it."""
     call = _parade(session)
     listed = list(session.inbox.asks.values())
@@ -107,7 +107,7 @@ def stage_view(session: Session) -> StageView:
     )
 
 
-def _parade(session: Session) -> Call | None:
+def _parade(session: Workspace) -> Call | None:
     """The newest call of the parade."""
     for call in session.calls.newest:
         if call.method == "tools/call" and call.params is not None and call.params.get("name") == PARADE:
@@ -128,6 +128,6 @@ class StagePage(Context):
         return self.stage.as_json()
 
 
-def stage(session: Session) -> StagePage:
+def stage(session: Workspace) -> StagePage:
     """The page of one session."""
     return StagePage(shell(session, "stage", "Stage"), stage_view(session))

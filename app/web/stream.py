@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.core.events import Event
 from app.core.times import wire_time
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.tasks.running import EVENTS
 from app.settings import Limits
 from app.web.patches import Tab
@@ -114,7 +114,7 @@ def _since(request: Request) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
 
 
-async def events(request: Request, session: Session) -> Response:
+async def events(request: Request, session: Workspace) -> Response:
     """The stream of one session: patches for a page, or with `format=json` the events themselves."""
     hub: StreamHub = request.app.state.streams
     limits: Limits = request.app.state.settings.limits
@@ -133,7 +133,7 @@ async def events(request: Request, session: Session) -> Response:
     )
 
 
-async def _watched(content: Content, hub: StreamHub, browser: str | None, session: Session) -> AsyncIterator[bytes]:
+async def _watched(content: Content, hub: StreamHub, browser: str | None, session: Workspace) -> AsyncIterator[bytes]:
     """Count the stream in and out, and end it with one last word."""
     stream = hub.open(browser)
     session.stream_opened()
@@ -226,7 +226,7 @@ class JsonContent(Content):
     """The events themselves, for scripts; `of` a call, only those of it and of its task (S003). What can no longer be
     replayed is said by one event `gap`."""
 
-    def __init__(self, session: Session, since: int | None, limits: Limits, of: str = "") -> None:
+    def __init__(self, session: Workspace, since: int | None, limits: Limits, of: str = "") -> None:
         self._session, self._mark, self._many = session, -1 if since is None else since, limits.stream_rows
         self._of = of
 
@@ -251,7 +251,7 @@ class JsonContent(Content):
         await self._session.events.wait(self._mark)
 
 
-def _event_json(session: Session, event: Event) -> str:
+def _event_json(session: Workspace, event: Event) -> str:
     said: dict[str, Any] = {
         "seq": event.seq,
         "at": wire_time(event.at),
@@ -261,7 +261,7 @@ def _event_json(session: Session, event: Event) -> str:
     return json.dumps(said | _seed_event(session, event))
 
 
-def _seed_event(session: Session, event: Event) -> dict[str, Any]:
+def _seed_event(session: Workspace, event: Event) -> dict[str, Any]:
     """What S003 calls an event of a task on the server, and what it says with it, as it is now."""
     name = EVENTS.get(event.kind)
     task = session.client_tasks.tasks.get(event.subject)

@@ -10,7 +10,7 @@ from app.core.wire import Finding
 from app.web import render as show
 
 if TYPE_CHECKING:
-    from app.sessions import Session
+    from app.sessions import Workspace
     from app.sessions.subscriptions import Subscription
 
 WORDS = {
@@ -87,7 +87,7 @@ def card(one: Subscription) -> SubscriptionCard:
     )
 
 
-def subscriptions_view(session: Session) -> SubscriptionsView:
+def subscriptions_view(session: Workspace) -> SubscriptionsView:
     """Everything the page shows."""
     return SubscriptionsView(
         base=f"/s/{session.id}",
@@ -98,7 +98,7 @@ def subscriptions_view(session: Session) -> SubscriptionsView:
     )
 
 
-def task_ids(session: Session) -> list[str]:
+def task_ids(session: Workspace) -> list[str]:
     """The server's ids of the tasks that run and can be listened to."""
     return [
         task.task_id

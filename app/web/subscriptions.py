@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.rules import stateless
 from app.core.strict import Closed
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.subscriptions import Subscription
 from app.web import bodies, views
 from app.web.answers import in_json, show
@@ -57,7 +57,7 @@ def _of_form(form: bodies.Body) -> dict[str, Any]:
 
 
 async def page(request: Request) -> Response:
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     listed = [subscription_json(one) for one in session.subscriptions.of.values()]
     shell = views.shell(session, "subscriptions", "Subscriptions")
     return await show(request, SubscriptionsPage(shell, subscriptions_view(session), {"subscriptions": listed}))
@@ -65,7 +65,7 @@ async def page(request: Request) -> Response:
 
 async def begin(request: Request) -> Response:
     """Open a subscription."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     wanted = (await bodies.read(request)).read(ListenBody, _of_form)
     asked = wanted.notifications.model_dump()
     if wanted.tasks:
@@ -88,15 +88,15 @@ async def again(request: Request) -> Response:
     return _done(request, session, session.subscriptions.again(one), 202)
 
 
-def _find(request: Request) -> tuple[Session, Subscription]:
-    session: Session = request.state.session
+def _find(request: Request) -> tuple[Workspace, Subscription]:
+    session: Workspace = request.state.session
     one = session.subscriptions.of.get(request.path_params["lid"])
     if one is None:
         raise unknown("There is no such subscription. The oldest ones are forgotten first.")
     return session, one
 
 
-def _done(request: Request, session: Session, one: Subscription, status: int) -> Response:
+def _done(request: Request, session: Workspace, one: Subscription, status: int) -> Response:
     if wants_json(request):
         return in_json(subscription_json(one), status)
     if "hx-request" in request.headers:

@@ -21,7 +21,7 @@ from app.web.ask_views import LifeStep
 from app.web.sequence import DONE_WORDS
 
 if TYPE_CHECKING:
-    from app.sessions import Session
+    from app.sessions import Workspace
 
 SHOWN = 200
 """Rows of each kind on the Tasks page."""
@@ -80,7 +80,7 @@ class ClientTaskCard:
     progress_words: str
 
 
-def task_card(session: Session, task: ClientTask, *, alone: bool = False) -> ClientTaskCard:
+def task_card(session: Workspace, task: ClientTask, *, alone: bool = False) -> ClientTaskCard:
     """One task at this moment; `alone`, on its own page, with its life."""
     capable, ready = session.client_tasks.capable, session.info.state == "ready"
     last_poll = next((visit.at for visit in reversed(task.visits) if visit.what == task.wire.get), None)
@@ -239,7 +239,7 @@ class RunningView:
     label: str
 
 
-def running(session: Session) -> RunningView:
+def running(session: Workspace) -> RunningView:
     """What is known of the server's tasks, newest first."""
     known, capable = session.client_tasks, session.client_tasks.capable
     listing = known.listing
@@ -262,7 +262,7 @@ def running(session: Session) -> RunningView:
     )
 
 
-def received(session: Session) -> list[ask_views.TaskCard]:
+def received(session: Workspace) -> list[ask_views.TaskCard]:
     """The tasks that the server asked of us, newest first."""
     newest = itertools.islice(reversed(session.asks.tasks.values()), SHOWN)
     return [ask_views.task_card(session, task) for task in newest]

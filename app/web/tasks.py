@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.core.tasks.running import ClientTask
-from app.sessions import Session
+from app.sessions import Workspace
 from app.sessions.tasks.running import ClientTasks
 from app.web import ask_views, bodies, call_views, sequence, task_views
 from app.web.answers import in_json, show
@@ -31,7 +31,7 @@ class TasksPage(Twofold):
     part: ClassVar[str | None] = "parts/_tasks.html"
 
 
-def tasks_page(session: Session) -> TasksPage:
+def tasks_page(session: Workspace) -> TasksPage:
     """The Tasks page."""
     capable = session.client_tasks.capable
     return TasksPage(
@@ -65,7 +65,7 @@ class ClientTaskPage(Twofold):
     part: ClassVar[str | None] = "parts/_client_task.html"
 
 
-def task_page(session: Session, tid: str) -> ReceiverTaskPage | ClientTaskPage | None:
+def task_page(session: Workspace, tid: str) -> ReceiverTaskPage | ClientTaskPage | None:
     """The page of a task of either kind; None when there is none of that id."""
     received, task = session.asks.tasks.get(tid), session.client_tasks.tasks.get(tid)
     title = f"Task {tid[1:]}"
@@ -110,7 +110,7 @@ async def task(request: Request) -> Response:
 
 async def refresh(request: Request) -> Response:
     """Ask the server for the list of its tasks."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     await bodies.nothing(request)
     session.client_tasks.refresh()
     return _begun(request, f"/s/{session.id}/tasks", {"listing": session.client_tasks.listing.state})
@@ -132,7 +132,7 @@ async def stop(request: Request) -> Response:
 
 
 async def _act(request: Request, act: Callable[[ClientTasks, ClientTask], object]) -> Response:
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     found = await _find(request)
     act(session.client_tasks, found)
     return _begun(request, _page(session, found), task_views.task_json(found))
@@ -140,7 +140,7 @@ async def _act(request: Request, act: Callable[[ClientTasks, ClientTask], object
 
 async def result(request: Request) -> Response:
     """Ask for the result of a task, as a call of its own."""
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     found = await _find(request)
     call = session.client_tasks.fetch(found, request.state.identity)
     url = f"/s/{session.id}/calls/{call.id}"
@@ -151,14 +151,14 @@ async def result(request: Request) -> Response:
     return RedirectResponse(url, 303)
 
 
-def _page(session: Session, found: ClientTask) -> str:
+def _page(session: Workspace, found: ClientTask) -> str:
     return f"/s/{session.id}/tasks/{found.id}"
 
 
 async def _find(request: Request) -> ClientTask:
     """The task on the server that the address names; a receiver task has none of these actions."""
     await bodies.nothing(request)
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     found = session.client_tasks.tasks.get(request.path_params["tid"])
     if found is None:
         raise unknown("The server runs no such task. The oldest ones are forgotten first.")

@@ -23,7 +23,7 @@ from app.core.forms import MISSING, Entries
 from app.core.json.text import Fault
 from app.core.tasks.running import Support
 from app.core.wire import Finding
-from app.sessions import Session
+from app.sessions import Workspace
 from app.web import bodies, call_views, views
 from app.web import render as show_as
 from app.web.answers import in_json, show
@@ -46,7 +46,7 @@ _NOT_AN_OBJECT = "The arguments of a tool are a JSON object, like {}."
 class Found:
     """The tool that an address names."""
 
-    session: Session
+    session: Workspace
     key: str
     name: str
     schema: Any
@@ -285,7 +285,7 @@ def _page(found: Found, part: ToolForm) -> ToolPage:
 
 
 async def _find(request: Request) -> Found:
-    session: Session = request.state.session
+    session: Workspace = request.state.session
     items, index = await listed(session, "tools", request.path_params["name"])
     item = items[index] if isinstance(items[index], dict) else {}
     schema = item.get("inputSchema", {"type": "object"})

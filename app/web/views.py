@@ -14,7 +14,7 @@ from app.core.options import Root
 from app.core.targets import HttpTarget
 from app.core.times import wire_time
 from app.core.wire import Finding, StderrLine
-from app.sessions import Identity, Session, SessionRegistry
+from app.sessions import Identity, SessionRegistry, Workspace
 from app.settings import Settings
 from app.web import render as show
 from app.web.call_views import (
@@ -187,7 +187,7 @@ class Home(Context):
         return {"sessions": self.sessions_json, "targets": self.targets_json}
 
 
-def _session_line(session: Session) -> SessionLine:
+def _session_line(session: Workspace) -> SessionLine:
     log = session.messages
     detail = STATE_WORDS[session.info.state]
     if session.open_asks:
@@ -282,7 +282,7 @@ def _said(value: Any, *keys: str) -> str:
     return ", ".join(words for key, words in zip(keys[::2], keys[1::2], strict=True) if value.get(key))
 
 
-def _server_offers(session: Session) -> list[Offer]:
+def _server_offers(session: Workspace) -> list[Offer]:
     given = session.info.server_capabilities
     if not isinstance(given, dict):
         return []
@@ -316,7 +316,7 @@ DEPRECATED = "deprecated since 2026-07-28"
 """Roots, sampling and logging: they work, and nobody should begin with them (R6-53)."""
 
 
-def _our_offers(session: Session) -> list[Offer]:
+def _our_offers(session: Workspace) -> list[Offer]:
     given = session.info.client_capabilities
     if not isinstance(given, dict):
         return []
@@ -338,7 +338,7 @@ def _our_offers(session: Session) -> list[Offer]:
     return offers
 
 
-def connection_view(session: Session) -> ConnectionView:
+def connection_view(session: Workspace) -> ConnectionView:
     """The connection in words, whatever state it is in."""
     info, log = session.info, session.messages
     server = info.server_info if isinstance(info.server_info, dict) else {}
@@ -394,7 +394,7 @@ class Overview(Twofold):
     part: ClassVar[str | None] = "parts/_connection.html"
 
 
-def connection_json(session: Session) -> dict[str, Any]:
+def connection_json(session: Workspace) -> dict[str, Any]:
     """The `connection` object of architecture.md §5."""
     info, trouble = session.info, session.info.trouble
     return {
@@ -426,7 +426,7 @@ def connection_json(session: Session) -> dict[str, Any]:
     }
 
 
-def overview(session: Session) -> Overview:
+def overview(session: Workspace) -> Overview:
     """The first page of a session."""
     return Overview(
         page=lambda: {
@@ -438,7 +438,7 @@ def overview(session: Session) -> Overview:
     )
 
 
-def overview_json(session: Session) -> dict[str, Any]:
+def overview_json(session: Workspace) -> dict[str, Any]:
     """The session of architecture.md §5."""
     log = session.messages
     return {
@@ -468,7 +468,7 @@ def overview_json(session: Session) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------------- tools
 
 
-def tools_view(session: Session, window: Window | None = None) -> ListView:
+def tools_view(session: Workspace, window: Window | None = None) -> ListView:
     """The list of tools; also a part of the stream (`#tools`)."""
     keys = keys_of(session.tools)
 
@@ -496,7 +496,7 @@ class Tools(Context):
         return list_json(session, "tools", "tools") | {"keys": keys_of(session.tools)}
 
 
-def tools(session: Session, window: Window | None = None) -> Tools:
+def tools(session: Workspace, window: Window | None = None) -> Tools:
     """The list of tools, and as JSON the server's objects as received."""
     return Tools(
         shell=shell(session, "tools", "Tools"),
@@ -528,7 +528,7 @@ class Tool(Context):
         return {"tool": self.raw, "key": self.key}
 
 
-def tool(session: Session, key: str) -> Tool | None:
+def tool(session: Workspace, key: str) -> Tool | None:
     """The page of one tool; None when the server lists no such tool."""
     index = find_tool(session.tools.items, key)
     if index is None:
@@ -589,7 +589,7 @@ class Stderr(Context):
         }
 
 
-def stderr(session: Session) -> Stderr:
+def stderr(session: Workspace) -> Stderr:
     """The lines still kept."""
     return Stderr(
         shell=shell(session, "stderr", "Stderr"),
@@ -618,7 +618,7 @@ class Roots(Context):
 
 
 def roots(
-    session: Session, *, values: dict[str, Any] | None = None, errors: dict[str, list[str]] | None = None
+    session: Workspace, *, values: dict[str, Any] | None = None, errors: dict[str, list[str]] | None = None
 ) -> Roots:
     """The roots of a session, with what was typed when it could not be taken."""
     rows = [(root.uri, root.name or "") for root in session.roots]

@@ -922,3 +922,36 @@ async def test_a_status_that_the_server_does_not_take_breaks_nothing(session: Se
                 await flushed(session)
         assert session.info.state == "ready"
         await session.disconnect()
+
+
+@pytest.mark.requirement("R5-24")
+@pytest.mark.parametrize("end", ["withdrawn", "lost"])
+async def test_an_answer_on_its_way_when_its_ask_ends_may_have_left(session: Session, end: str):
+    async with raw_peer(keeping=True) as peer:
+        await connected(session, peer.target())
+        session.start_call("x/get", {"lines": [request("q", "elicitation/create", FORM)]}, by=ME)
+        await until(session, lambda: session.open_asks == 1)
+        [ask] = session.inbox.open
+        async with anyio.create_task_group() as group:
+            said: list[str] = []
+
+            async def submit() -> None:
+                try:
+                    await session.asks.answer(ask, {"action": "decline"}, ME)
+                except Gone as gone:
+                    said.append(gone.message)
+
+            group.start_soon(submit)
+            await call_tool(session, "seen", {"what": "held", "count": 1})
+            assert ask.state == "sending"
+            if end == "withdrawn":
+                taken_back = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q"}}
+                await call_tool(session, "get", {"lines": [json.dumps(taken_back)]})
+                await until(session, lambda: ask.settled)
+                await call_tool(session, "release")
+            else:
+                await session.disconnect()
+        assert ask.state == end and ask.answer is None
+        assert "may have left" in ask.words() and "Nothing was sent" not in ask.words()
+        assert all("may have left" in each for each in said)
+        assert [each["result"] for each in peer.received() if each.get("id") == "q"] == [{"action": "decline"}]

@@ -106,6 +106,49 @@ async def test_the_session_id_and_secret_headers_are_shown_nowhere(session: Sess
         assert fields["mcp-session-id"].startswith("•••")
 
 
+def requested(session: Session) -> list[tuple[str, int | None, int]]:
+    """Every HTTP request of the log: its method, the status of its answer, and how many messages it carried."""
+    return [(each.method, each.status, each.carried) for each in session.messages.exchanges()]
+
+
+@pytest.mark.requirement("R5-41", "R5-42", "R5-45")
+async def test_requests_that_carry_no_message_stand_in_the_log_too(session: Session):
+    with raw_web(http={"GET": {"status": 405, "headers": {"x-token": "canary"}}}) as peer:
+        await connected(session, peer.target())
+        await until(session, lambda: session.info.stream == "not offered by the server (405)")
+        await session.disconnect()
+        made = [each.method for each in peer.requests()]
+    assert sorted(each[0] for each in requested(session)) == sorted(made)
+    assert [each for each in requested(session) if not each[2]] == [("GET", 405, 0), ("DELETE", 200, 0)]
+    kept = session.messages.exchanges()
+    assert [each.seq for each in kept] == sorted({each.seq for each in kept}) and kept[0].seq > 0
+    [get] = [each for each in kept if each.method == "GET"]
+    assert dict(get.response_headers)["x-token"] == "•••" and dict(get.request_headers)["mcp-session-id"] != CANARY
+    assert get.answered_ms is not None and get.ended_ms is not None and get.ended_ms >= get.answered_ms
+    posts = [each for each in kept if each.method == "POST"]
+    assert all(session.messages.exchange(seq) is each for each in posts for seq in each.message_seqs)
+
+
+@pytest.mark.requirement("R5-42", "R5-43")
+async def test_a_stream_that_fails_again_and_again_is_shown_each_time(session: Session):
+    with raw_web(http={"GET": {"status": 503, "body": "not now"}}) as peer:
+        await connected(session, peer.target())
+        await until(session, lambda: len([each for each in requested(session) if each == ("GET", 503, 0)]) >= 2)
+        failed = [each.error for each in session.messages.exchanges() if each.method == "GET"]
+    assert failed[0] == "The server failed (503). It said: “not now”"
+
+
+@pytest.mark.requirement("F13")
+async def test_a_request_that_reaches_nobody_says_why(session: Session):
+    with raw_web() as peer:
+        await connected(session, peer.target())
+        await until(session, lambda: session.info.stream == "open")
+    await call(session, "ping")
+    await session.disconnect()
+    said = {(each.method, (each.error or "").partition(":")[0]) for each in session.messages.exchanges()[-4:]}
+    assert {("POST", "The connection was refused"), ("DELETE", "The connection was refused")} <= said
+
+
 @pytest.mark.requirement("R5-41")
 @pytest.mark.parametrize("way", WAYS)
 async def test_each_message_knows_the_exchange_that_carried_it(session: Session, way: Way):

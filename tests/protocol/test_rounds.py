@@ -185,6 +185,40 @@ class TestLimit:
             session.rounds.raise_limit(running, 100)
 
 
+class TestOldStates:
+    @pytest.fixture
+    def limits(self) -> Limits:
+        return Limits(round_state_bytes=2_500, round_states=3)
+
+    async def test_the_states_of_old_rounds_are_bounded_by_bytes_and_number(
+        self, session: Session, tmp_path: Path
+    ) -> None:
+        large = [needs(f"{number}" + "é" * 500, a=ask_form()) for number in range(5)]
+        small = [needs(f"state {number}") for number in range(5)]
+        peer = modern_stdio(tmp_path / "record", scripts={"ask": [*large, TELLS], "poll": [*small, TELLS]})
+        await reach(session, peer)
+        running, _ = await begin(session, "ask")
+        for number in range(1, 6):
+            await until(session, lambda number=number: len(running.rounds) == number and session.inbox.open)  # type: ignore[misc]
+            await session.asks.answer(session.inbox.open[0], {"action": "decline"}, ME)
+        seen = await told(session, running)
+        assert seen["requestState"] == "4" + "é" * 500  # what is needed is never forgotten
+        kept = [turn.number for turn in running.rounds if turn.state is not None]
+        assert kept == [4, 5] and [turn.state_bytes for turn in running.rounds] == [1_001] * 5
+        with pytest.raises(Refused, match="no longer kept"):
+            session.rounds.resend(running, 1, None, ME)
+        without = session.rounds.resend(running, 1, StatePlan("drop"), ME)
+        await settled(session, without)
+        assert "requestState" not in peer.received("tools/call")[-1]["params"]
+        again = session.rounds.resend(running, 4, None, ME)
+        await until(session, lambda: again.rounds)
+        assert peer.received("tools/call")[-1]["params"]["requestState"] == "3" + "é" * 500
+        session.cancel_call(again.id)
+        polled = await call(session, "tools/call", {"name": "poll", "arguments": {}})
+        assert [turn.number for turn in polled.rounds if turn.state is not None] == [3, 4, 5]
+        assert all(turn.state is None for turn in running.rounds)
+
+
 @pytest.mark.requirement("R6-32", "R6-33")
 @pytest.mark.parametrize(
     ("plan", "echo", "sent"),

@@ -13,6 +13,7 @@ that the odd bytes stand in the test beside what is expected of them; the settin
                an answer is {"status", "headers", "body"} or {"base64"} (exact bytes, then the socket is closed)
     delay      {what: seconds}: wait before acting
     gets       [script]: what the next GET streams do, one each; afterwards they stay open
+    keeping    take the client's answers to what was asked only once `x/release` was called
     endpoint   what the older transport names as its endpoint, with $KEY and $PORT; null for none
     moved      {path: {"status", "location"}}: a redirect, with $PORT; it keeps the query where it has none itself
     tls        [certificate file, key file]
@@ -415,9 +416,7 @@ def x_ask(turn):
 
 def x_hold(turn):
     """Never answer, unless released."""
-    released = threading.Event()
-    turn.web.held.append((turn.params.get("mark"), released))
-    turn.web.saw("held")
+    released = turn.web.keep(turn.params.get("mark"))
     if not turn.older:
         turn.stream()
     released.wait()
@@ -540,6 +539,8 @@ class Web:
                 given["mcp-session-id"] = self.settings.get("session") or f"canary-session-{os.urandom(12).hex()}"
                 self.sessions.add(given["mcp-session-id"])
             if not isinstance(message, dict) or "method" not in message or "id" not in message:
+                if self.settings.get("keeping") and isinstance(message, dict) and "method" not in message:
+                    self.keep(None).wait()
                 wire.whole(202, {})
                 self.heard(message)
             else:
@@ -551,6 +552,13 @@ class Web:
             wire.whole(200, {})
         else:
             wire.whole(405, {})
+
+    def keep(self, mark):
+        """Something that waits to be released."""
+        released = threading.Event()
+        self.held.append((mark, released))
+        self.saw("held")
+        return released
 
     def heard(self, message):
         """A notification, or the client's answer to something we asked."""

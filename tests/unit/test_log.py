@@ -10,7 +10,7 @@ from app.core.events import EventLog
 from app.core.json.text import Parsed, dump, parse
 from app.core.log import MessageLog, StderrLog
 from app.core.summary import gist
-from app.core.wire import Direction, Finding, Message, kind_of, rpc_id_of
+from app.core.wire import Direction, Exchange, Finding, Message, kind_of, rpc_id_of
 from app.settings import Limits
 
 
@@ -196,6 +196,21 @@ def test_a_finding_outlives_its_row_while_somebody_refers_to_it(bound: str):
     assert texts(book, [loose], ["c2"]) == [], "nobody refers to it"
     book.log.remark(held, Finding("R5-01", "must", "late"))
     assert texts(book, [held]) == ["first", "late"]
+
+
+def test_every_request_has_a_place_among_the_messages_and_is_bounded():
+    book = Book(exchanges=3, exchange_messages=2, log_messages=4)
+    stream = Exchange("GET", "http://x", 0.0, ())
+    book.log.exchanged(stream)
+    seqs = [book.write("in", {"method": "a"}, exchange=stream).seq for _ in range(6)]
+    assert (stream.seq, stream.carried, stream.message_seqs) == (1, 6, seqs[-2:])
+    for _ in range(3):
+        book.log.exchanged(Exchange("GET", "http://x", 0.0, ()))
+    kept = book.log.exchanges()
+    assert len(kept) == 3 and stream not in kept
+    assert book.log.exchange(seqs[-1]) is stream, "a row that is kept keeps its own"
+    assert book.log.exchanges(kept[0].seq) == kept[1:] and book.log.exchanges(0, kept[1].seq) == kept[:1]
+    assert [each.kind for each in book.events.since(0) or []].count("exchange.recorded") == 4
 
 
 def test_what_outlives_its_row_is_bounded_too():

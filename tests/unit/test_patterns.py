@@ -66,9 +66,9 @@ def _rules() -> list[str]:
 
 SERVER, PERSON, BROWSER = "text of a server", "text of a person or a script", "a request to Parley"
 PYTHON = {
-    "app/core/asks.py:_NO_AFTER": Row(SERVER, worst=("not needneed ", "n't.")),
-    "app/core/asks.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
-    "app/core/asks.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
+    "app/core/elicitation.py:_NO_AFTER": Row(SERVER, worst=("not needneed ", "n't.")),
+    "app/core/elicitation.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
+    "app/core/elicitation.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
     "app/core/rules/checks.py:_REORDERING": Row(SERVER),
     "app/core/rules/param_headers.py:_PLAIN": Row(SERVER),
     "app/core/rules/param_headers.py:_TOKEN": Row(SERVER),

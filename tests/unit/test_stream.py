@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.asks import Answer, AnsweredBy, Ask, Delivery, roots_result
+from app.core.asks import Answer, AnsweredBy, Ask, Delivery, Draft, roots_result
 from app.core.calls import Call
 from app.core.events import EventKind
 from app.core.json import text as jsontext
@@ -228,7 +228,7 @@ def test_keys_of_tools_are_names_where_they_can_be():
 
 
 def asked(session: Session, aid: str = "a1", **changes: Any) -> Ask:
-    async def nowhere(answer: Answer) -> Delivery:
+    async def nowhere(ask: Ask, answer: Answer) -> Delivery:
         return "sent"
 
     params = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 5}
@@ -247,6 +247,48 @@ def test_an_ask_that_nobody_saw_open_joins_the_settled_ones(session: Session, li
     assert patch is not None
     assert patch.html.count('hx-target="#settled" hx-swap="afterbegin"') == 2
     assert 'hx-target="#asks"' not in patch.html
+
+
+async def test_an_answer_taken_back_draws_the_card_anew_and_announces_nothing(session: Session, limits: Limits):
+    one = tab(session, limits)
+    ask = asked(session)
+    session.inbox.add(ask)
+    first = one.patch()
+    assert first is not None and "The server asks something" in first.html
+    ask.begin(roots_result([], AnsweredBy("person")))
+    ask.hold()
+    session.inbox.reopen(ask)
+    patch = one.patch()
+    assert patch is not None and "The server asks something" not in patch.html
+    assert f'hx-target="#ask-{ask.id}" hx-swap="delete"' in patch.html
+    assert 'hx-target="#asks" hx-swap="beforeend"' in patch.html
+
+
+def test_a_draft_leaves_the_card_alone(session: Session, limits: Limits):
+    one = tab(session, limits)
+    ask = asked(session)
+    session.inbox.add(ask)
+    one.patch()
+    session.inbox.draft(ask, Draft(AnsweredBy("model"), "Hel", state="streaming"))
+    patch = one.patch()
+    assert patch is not None and ask.id not in patch.html and "#asks" not in patch.html
+
+
+def test_an_inbox_that_was_cleared_is_cleared_in_every_tab(session: Session, limits: Limits):
+    tabs = [tab(session, limits), tab(session, limits)]
+    done, still = asked(session), asked(session, "a2")
+    session.inbox.add(done)
+    session.inbox.add(still)
+    session.inbox.end(done, "withdrawn", "never mind")
+    for each in tabs:
+        each.patch()
+    session.inbox.clear()
+    for each in tabs:
+        patch = each.patch()
+        assert patch is not None
+        assert 'hx-target="#settled" hx-swap="innerMorph"></hx-partial>' in patch.html
+        assert 'hx-target="#asks" hx-swap="innerMorph"' in patch.html
+        assert f'id="ask-{done.id}"' not in patch.html and f'id="ask-{still.id}"' in patch.html
 
 
 def test_an_ask_that_was_open_is_settled_where_it_stands(session: Session, limits: Limits):

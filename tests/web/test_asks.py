@@ -12,6 +12,7 @@ import anyio
 import pytest
 from starlette.applications import Starlette
 
+from app.core.asks import AnsweredBy, Draft
 from app.sessions import Identity, Session
 from app.web.identity import LOCAL
 from tests.drive import HANG, RawPeer, call_tool, connected, findings, flushed, until
@@ -99,6 +100,18 @@ async def test_an_ask_in_json_with_the_values_a_person_would_see(victim: Session
     assert "value" not in fields["age"]
     assert [fields[name]["value"] for name in ("meal", "window", "bags", "tags")] == ["fish", False, 0, ["b"]]
     assert [option["value"] for option in fields["meal"]["options"]] == ["none", "fish"]
+
+
+async def test_an_ask_has_a_draft_in_json_once_somebody_drafts(victim: Session, script: Visitor, raw: Raw):
+    [address] = await asked(victim, raw(), request("q", "sampling/createMessage", SAMPLE))
+    assert "draft" not in await script.json(address)
+    [ask] = victim.inbox.open
+    victim.inbox.draft(ask, Draft(AnsweredBy("model", "small"), "Hel", state="streaming"))
+    draft = (await script.json(address))["draft"]
+    times = [draft.pop(key) for key in ("started_at", "updated_at")]
+    assert times[0].endswith("Z") and times[0] <= times[1]
+    by = {"kind": "model", "name": "small"}
+    assert draft == {"by": by, "state": "streaming", "text": "Hel", "content": None, "problem": ""}
 
 
 async def test_the_inbox_lists_what_waits_and_then_what_is_settled(victim: Session, script: Visitor, raw: Raw):

@@ -16,7 +16,7 @@ HTMX = {"hx_request": "true"}
 
 def say(session: Session, direction: str, value: object, exchange: Exchange | None = None) -> Message:
     raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return session.frame("in" if direction == "in" else "out", raw, parse(raw), exchange=exchange)
+    return session.messages.record("in" if direction == "in" else "out", raw, parse(raw), exchange=exchange)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def spoken(victim: Session) -> Session:
     say(victim, "in", {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "deep": {"down": ["Needle <b>"]}}})
     say(victim, "in", {"jsonrpc": "2.0", "id": "s1", "method": "roots/list"})
     broken = say(victim, "in", b"{not json")
-    victim.finding(broken.seq, Finding("R1-01", "must", "It is not JSON."))
+    victim.messages.remark(broken.seq, Finding("R1-01", "must", "It is not JSON."))
     return victim
 
 
@@ -110,6 +110,43 @@ async def test_the_export_has_every_row_and_is_json_lines(client: Visitor, scrip
 @pytest.mark.requirement("S15")
 async def test_the_export_is_the_owners(mallory: Visitor, app: Starlette, spoken: Session):
     assert (await mallory.get(f"/s/{spoken.id}/log.jsonl")).status == 404
+
+
+async def test_requests_without_a_message_stand_among_the_messages(client: Visitor, script: Visitor, victim: Session):
+    where = f"/s/{victim.id}/log"
+
+    def get(status: int | None = None, error: str | None = None) -> Exchange:
+        exchange = Exchange("GET", "http://127.0.0.1:9/mcp", 0.0, (("accept", "text/event-stream"),), status)
+        exchange.error = error
+        victim.messages.exchanged(exchange)
+        return exchange
+
+    first, ping = get(405), {"jsonrpc": "2.0", "method": "ping"}
+    post = Exchange("POST", "http://127.0.0.1:9/mcp", 0.0, ())
+    one = say(victim, "out", ping, post)
+    two = say(victim, "in", ping, post)
+    last = get(error="The connection was refused: <b>")
+    said = await script.json(where)
+    assert [(each["seq"], each["method"], each["status"], each["message_seqs"]) for each in said["exchanges"]] == [
+        (first.seq, "GET", 405, []),
+        (post.seq, "POST", None, [one.seq, two.seq]),
+        (last.seq, "GET", None, []),
+    ]
+    assert said["exchanges"][2]["error"] == "The connection was refused: <b>" and said["next"] == last.seq
+    assert first.seq < post.seq < one.seq < two.seq < last.seq
+    # In portions, each of them is met once.
+    mark, met = 0, []
+    while (portion := await script.json(f"{where}?after={mark}&limit=1"))["next"] != mark:
+        mark = portion["next"]
+        met.append([each["seq"] for each in portion["exchanges"]])
+    assert met == [[first.seq, post.seq], [last.seq]]
+    before = (await script.json(f"{where}?before={two.seq + 1}&limit=1"))["exchanges"]
+    assert before == [] and post.seq < one.seq, "it stands before the message before"
+    before = (await script.json(f"{where}?before={two.seq}&limit=1"))["exchanges"]
+    assert [each["seq"] for each in before] == [first.seq, post.seq]
+    assert (await script.json(f"{where}?q=ping"))["exchanges"] == []
+    page = (await client.get(where)).text
+    assert "2 HTTP requests that carried no message" in page and "The connection was refused: &lt;b&gt;" in page
 
 
 async def test_a_message_shows_the_exchange_that_carried_it(client: Visitor, script: Visitor, victim: Session):

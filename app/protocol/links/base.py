@@ -169,10 +169,6 @@ class LinkHost(Protocol):
         """The server wrote a line to its stderr."""
         ...
 
-    def exchanged(self, seq: int, exchange: Exchange) -> None:
-        """A frame that we sent left with this HTTP exchange."""
-        ...
-
     def step(self, text: str, *, seq: int | None = None, code: str | None = None) -> None:
         """One step of how the connection came about."""
         ...

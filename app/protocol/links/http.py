@@ -13,9 +13,8 @@ revision header, resumption and the words for HTTP failures. Knows no JSON-RPC b
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urldefrag, urljoin
@@ -25,9 +24,11 @@ import anyio.abc
 
 from app.core.errors import Trouble
 from app.core.json.text import parse
+from app.core.log import MessageLog
 from app.core.targets import HttpTarget
 from app.core.wire import Exchange, Finding, RpcId, id_key
 from app.egress import Answer, Egress, EgressError, split
+from app.protocol.exchanges import Exchanges, egress_trouble
 from app.protocol.links.base import (
     Barrier,
     Failed,
@@ -41,7 +42,7 @@ from app.protocol.links.base import (
     Place,
     Remarked,
 )
-from app.secrecy import masked_headers, masked_url
+from app.secrecy import masked_url
 from app.settings import Limits
 
 _QUEUE = 64
@@ -58,6 +59,7 @@ _RETRY_AT_MOST = 30.0
 _STEADY_SECONDS = 20.0
 """A stream that was open so long did not fail, though nothing came."""
 _RESUMES = 5
+_RESUMES_NOTE = "The stream of an answer ended before its reply, and is resumed."
 _GOODBYE_SECONDS = 2.0
 _LINGER_SECONDS = 10.0
 """How long the POST of a request that nobody waits for any more may go on: late replies are worth seeing, idle sockets
@@ -185,38 +187,6 @@ class SseParser:
 
 
 # ---------------------------------------------------------------------------------------------- words for people
-
-
-def egress_trouble(fault: EgressError, url: str) -> Trouble:
-    """What to say of a request that got no HTTP answer."""
-    said, shown = fault.detail, masked_url(url)
-    match fault.kind:
-        case "refused-by-policy":
-            return Trouble("policy", f"Parley does not dial {shown}: {said}.", "Connect to another address.")
-        case "dns":
-            return Trouble("dns", f"The address was not found: {said}.", "Check the host name, and your network.")
-        case "refused":
-            return Trouble("refused", f"The connection was refused: {said}.", "Start the server, or correct the port.")
-        case "unreachable":
-            return Trouble(
-                "unreachable", f"The server cannot be reached: {said}.", "Check the address and your network."
-            )
-        case "tls":
-            return Trouble(
-                "tls",
-                f"No secure connection to {shown}: {said}.",
-                "Check the certificate and its host name, or use http:// if the server does not speak TLS.",
-            )
-        case "timeout":
-            return Trouble("timeout", f"The server took too long: {said or 'no answer'}.", "Check that it is running.")
-        case "cut":
-            return Trouble(
-                "cut", f"The server closed the connection in the middle: {said}.", "Look at the server's log."
-            )
-        case "bad-url":
-            return Trouble("bad-url", f"This cannot be dialled: {said}.", "Correct the address.")
-        case _:
-            return Trouble("http", f"This is not HTTP: {said}.", "Check that the port belongs to an HTTP server.")
 
 
 def status_trouble(status: int, url: str, answer: Answer, body: bytes) -> Trouble:
@@ -421,8 +391,9 @@ async def _beginning(answer: Answer, limit: int = _SHOWN) -> bytes:
 class _HttpLink:
     """What both HTTP transports share: the queue, the headers, the record of exchanges."""
 
-    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
-        self._target, self._limits, self._egress, self._host = target, limits, egress, host
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
+        self._target, self._limits, self._host = target, limits, host
+        self._exchanges = Exchanges(egress, log, target.secret)
         self._put, self._take = anyio.create_memory_object_stream[Inbound](_QUEUE)
         self._group: anyio.abc.TaskGroup | None = None
         self._waiting: dict[RpcId, anyio.CancelScope] = {}
@@ -519,18 +490,6 @@ class _HttpLink:
         self._host.step(f"The server redirects ({status}) to {shown}, within its origin, so Parley goes there.")
         return f"The server redirected here ({status})."
 
-    def _exchange(self, method: str, url: str, headers: list[tuple[str, str]], seq: int | None = None) -> Exchange:
-        shown = masked_headers(headers, self._target.secret)
-        exchange = Exchange(method, masked_url(url), time.time(), shown, started=time.monotonic())
-        if seq is not None:
-            self._host.exchanged(seq, exchange)
-        return exchange
-
-    def _answered(self, exchange: Exchange, answer: Answer) -> None:
-        exchange.status = answer.status
-        exchange.response_headers = masked_headers(answer.headers, self._target.secret)
-        exchange.answered_ms = (time.monotonic() - exchange.started) * 1000
-
     async def _gently(self, answer: Answer) -> AsyncIterator[bytes]:
         """The body in chunks. A large one rests while another session waits for an answer, and its sender with it."""
         read = 0
@@ -578,8 +537,8 @@ def _delivering(about: Outbound) -> Iterator[None]:
 class StreamableLink(_HttpLink):
     """Streamable HTTP of 2025-03-26 and later (R5-41…R5-46)."""
 
-    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
-        super().__init__(target, limits, egress, host)
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
+        super().__init__(target, limits, egress, host, log)
         self._session_id: str | None = None
 
     def _headers(self, accept: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
@@ -612,12 +571,10 @@ class StreamableLink(_HttpLink):
         content = ("content-type", "application/json")
         while True:
             headers = self._headers("application/json, text/event-stream", content, *about.headers)
-            exchange = self._exchange("POST", url, headers, about.seq)
-            exchange.note = note
+            exchange = self._exchanges.begin("POST", url, headers, about.seq, note)
             silence = None if about.kind == "request" else _SHORT_READ
             try:
-                async with self._egress.request("POST", url, headers, raw, read=silence) as answer:
-                    self._answered(exchange, answer)
+                async with self._exchanges.send(exchange, url, headers, raw, read=silence) as answer:
                     where = _redirect(answer, url) if url == self._target.url else None
                     if where is None or self._moved_to not in (None, where):
                         return await self._take_answer(answer, about, exchange)
@@ -772,10 +729,9 @@ class StreamableLink(_HttpLink):
             if about.rpc_id not in self._waiting:
                 return
             headers = self._headers("text/event-stream", ("last-event-id", resume.last_id))
-            exchange = self._exchange("GET", url, headers)
+            exchange = self._exchanges.begin("GET", url, headers, note=_RESUMES_NOTE)
             try:
-                async with self._egress.request("GET", url, headers) as answer:
-                    self._answered(exchange, answer)
+                async with self._exchanges.send(exchange, url, headers) as answer:
                     if answer.status in _NOT_NOW and failures + 1 < _RESUMES:
                         failures += 1
                         continue
@@ -808,10 +764,9 @@ class StreamableLink(_HttpLink):
             began, heard, words = None, False, "ended"  # type: float | None, bool, str
             more = (("last-event-id", last_id),) if last_id else ()
             headers = self._headers("text/event-stream", *more)
-            exchange = self._exchange("GET", url, headers)
+            exchange = self._exchanges.begin("GET", url, headers)
             try:
-                async with self._egress.request("GET", url, headers) as answer:
-                    self._answered(exchange, answer)
+                async with self._exchanges.send(exchange, url, headers) as answer:
                     where = _redirect(answer, url) if url == self._target.url else None
                     if where is not None:
                         self._goes_to(where, answer.status)
@@ -830,7 +785,7 @@ class StreamableLink(_HttpLink):
                             )
                             self._host.stream_changed(offered)
                             return
-                        words = status_trouble(answer.status, url, answer, body).message
+                        words = exchange.error = status_trouble(answer.status, url, answer, body).message
                     elif _compressed(answer):
                         self._host.stream_changed("not read: it is compressed, though Parley asked for it not to be")
                         self._host.step("The GET stream is compressed, so nothing that comes on it can be read.")
@@ -864,15 +819,10 @@ class StreamableLink(_HttpLink):
         if self._session_id is None or self._trouble is not None:
             return
         headers = self._headers("application/json, text/event-stream")
-        exchange = self._exchange("DELETE", self._url, headers)
-        with anyio.move_on_after(_GOODBYE_SECONDS):
-            try:
-                async with self._egress.request(
-                    "DELETE", self._url, headers, connect=1, read=_GOODBYE_SECONDS
-                ) as answer:
-                    self._answered(exchange, answer)
-            except EgressError as fault:
-                exchange.error = fault.detail
+        exchange = self._exchanges.begin("DELETE", self._url, headers)
+        with anyio.move_on_after(_GOODBYE_SECONDS), suppress(EgressError):
+            async with self._exchanges.send(exchange, self._url, headers, connect=1, read=_GOODBYE_SECONDS):
+                pass
 
 
 @dataclass(slots=True, frozen=True)
@@ -889,8 +839,8 @@ class _Resume:
 class SseLink(_HttpLink):
     """HTTP with SSE of 2024-11-05: one stream for everything the server says, POSTs for what we say (R5-47)."""
 
-    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
-        super().__init__(target, limits, egress, host)
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
+        super().__init__(target, limits, egress, host, log)
         self._endpoint: str | None = None
         self._named: str | None = None
         """The endpoint as the server named it, before any redirect."""
@@ -917,11 +867,9 @@ class SseLink(_HttpLink):
         headers = self._headers("application/json", ("content-type", "application/json"))
         note = None
         while True:
-            exchange = self._exchange("POST", url, headers, about.seq)
-            exchange.note = note
+            exchange = self._exchanges.begin("POST", url, headers, about.seq, note)
             try:
-                async with self._egress.request("POST", url, headers, raw, read=_SHORT_READ) as answer:
-                    self._answered(exchange, answer)
+                async with self._exchanges.send(exchange, url, headers, raw, read=_SHORT_READ) as answer:
                     where = _redirect(answer, url) if url == self._named else None
                     if where is None:
                         if not 200 <= answer.status < 300:
@@ -948,23 +896,24 @@ class SseLink(_HttpLink):
     async def _listened(self) -> Trouble | None:
         headers = self._headers("text/event-stream")
         while True:
-            exchange = self._exchange("GET", self._url, headers)
-            async with self._egress.request("GET", self._url, headers) as answer:
-                self._answered(exchange, answer)
+            exchange = self._exchanges.begin("GET", self._url, headers)
+            async with self._exchanges.send(exchange, self._url, headers) as answer:
                 where = _redirect(answer, self._url) if self._moved_to is None else None
                 if where is not None:
                     self._goes_to(where, answer.status)
                     self._move(where)
-                elif answer.status != 200:
-                    return status_trouble(answer.status, self._url, answer, await _beginning(answer))
-                elif _media_type(answer) != "text/event-stream":
-                    return content_trouble(_media_type(answer), await _beginning(answer))
-                elif _compressed(answer):
-                    return _COMPRESSED
                 else:
-                    return await self._heard(answer, exchange)
+                    trouble = await self._heard(answer, exchange)
+                    exchange.error = None if trouble is None else trouble.message
+                    return trouble
 
     async def _heard(self, answer: Answer, exchange: Exchange) -> Trouble | None:
+        if answer.status != 200:
+            return status_trouble(answer.status, self._url, answer, await _beginning(answer))
+        if _media_type(answer) != "text/event-stream":
+            return content_trouble(_media_type(answer), await _beginning(answer))
+        if _compressed(answer):
+            return _COMPRESSED
         async for event in self._events(answer):
             if isinstance(event, Oversized):
                 await self._tell(Oversized(event.prefix, event.size, True, exchange))
@@ -1006,13 +955,15 @@ class SseLink(_HttpLink):
 
 
 @asynccontextmanager
-async def open_http(target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> AsyncGenerator[Link, None]:
+async def open_http(
+    target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog
+) -> AsyncGenerator[Link, None]:
     """A link to an HTTP server. Nothing is dialled before the first frame, so this cannot fail on the network."""
     try:
         split(target.url)
     except EgressError as fault:
         raise LinkError(egress_trouble(fault, target.url)) from None
-    link = (SseLink if target.transport == "sse" else StreamableLink)(target, limits, egress, host)
+    link = (SseLink if target.transport == "sse" else StreamableLink)(target, limits, egress, host, log)
     try:
         yield link
     finally:

@@ -19,17 +19,17 @@ from app.core.json.text import dump
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Finding
+from app.protocol.rpc import Reply
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.protocol.rpc import Reply
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 
 class TaskInputs:
     """The inputs and outcomes of the extension tasks of one session."""
 
-    def __init__(self, session: Session, polling: Polling) -> None:
+    def __init__(self, session: Workspace, polling: Polling) -> None:
         self._session, self._polling = session, polling
 
     def heard(self, task: ClientTask, value: dict[str, Any], seq: int, sent: int | None) -> None:
@@ -79,8 +79,8 @@ class TaskInputs:
         method, params, findings = asks.admit_embedded(request, session.options, connection.offered)
         for finding in findings:
             session.messages.remark(seq, finding, about=key)
-        ask = session.asks.new("task-input", method, params, seq, call_id=task.call_id, task=task, about=key)
-        ask.deliver = partial(self._deliver, task, key, ask)
+        deliver = partial(self._deliver, task, key)
+        ask = session.asks.new("task-input", method, params, seq, deliver, call_id=task.call_id, task=task, about=key)
         task.inputs[key] = ask.id
         if session.asks.put(ask):
             session.start_soon(session.asks.hand_over, ask)
@@ -148,8 +148,6 @@ class TaskInputs:
 
     def reply_of(self, task: ClientTask, call: Call) -> Reply | None:
         """The result or error that stands in the task, as the reply of its call; None while there is none."""
-        from app.protocol.rpc import Reply
-
         if task.payload is None or task.payload_seq is None:
             return None
         call.legs.append(Leg(None, task.payload_sent, task.payload_seq))

@@ -15,12 +15,15 @@ from app.core.errors import Refused
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import NO_FINDINGS, Finding, Findings
+from app.protocol.connection import Connection
+from app.protocol.links.base import LinkError
+from app.protocol.rpc import Outgoing
+from app.protocol.timeout import OutOfTime, Patience
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.sessions.session import Session
     from app.sessions.tasks.running import ClientTasks
+    from app.sessions.workspace import Workspace
 
 KEPT = 1_000
 """Tasks remembered, of a list or of our own."""
@@ -51,7 +54,7 @@ class TaskListing:
 class TaskList:
     """Reads the list of one session's server."""
 
-    def __init__(self, session: Session, owner: ClientTasks, polling: Polling) -> None:
+    def __init__(self, session: Workspace, owner: ClientTasks, polling: Polling) -> None:
         self._session, self._tasks, self._polling = session, owner, polling
         self.listing = TaskListing()
 
@@ -104,10 +107,6 @@ class TaskList:
 
     async def _page(self, connection: Connection, cursor: Any, listing: TaskListing) -> dict[str, Any] | None:
         """One page of the list; None when there is none, and then the listing says why."""
-        from app.protocol.links.base import LinkError
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         if self._tasks.wire is None or self._tasks.wire.list is None:
             listing.error = "This connection has no list of tasks."
             return None

@@ -17,11 +17,13 @@ from app.core.errors import INVALID_PARAMS
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
+from app.protocol.links.base import LinkError
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import OutOfTime, Patience
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Reply
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 _FAILED_POLLS = 5
 """So many polls in a row without a usable answer, and we stop."""
@@ -32,7 +34,7 @@ _FINDINGS = 50
 class Polling:
     """Asks after the tasks of one session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self._nudges: dict[str, anyio.Event] = {}
         self._asked: set[str] = set()
@@ -161,10 +163,6 @@ class Polling:
         """Send a request about a task; its place in the log, and the reply, None when there is none.
 
         No related-task in these: the task is named in the params (R2-31)."""
-        from app.protocol.links.base import LinkError
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         sent: list[int] = []
 
         def told(rpc_id: RpcId, seq: int) -> None:

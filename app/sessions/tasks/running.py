@@ -20,17 +20,16 @@ from app.core.rules import stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE, EXTENSION, Capabilities, ClientTask, Support, TaskWire
-from app.core.wire import Finding, RpcId
+from app.core.wire import Finding, Message, RpcId
+from app.protocol.connection import Connection
+from app.protocol.rpc import Reply
 from app.sessions.identity import PARLEY, Identity
 from app.sessions.tasks.inputs import TaskInputs
 from app.sessions.tasks.listing import KEPT, TaskList, TaskListing
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.core.wire import Message
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Reply
-    from app.sessions.session import Session
+    from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
 
@@ -57,7 +56,7 @@ EVENTS: dict[str, str] = {
 class ClientTasks:
     """The tasks of one session that run on its server, over all its connections."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Workspace) -> None:
         self._session = session
         self.tasks: OrderedDict[str, ClientTask] = OrderedDict()
         """By our own id, the recent ones also after the server forgot them."""
@@ -78,8 +77,8 @@ class ClientTasks:
     def wire(self) -> TaskWire | None:
         """How tasks are spoken of on this connection; None when it has none."""
         if not self._session.wire.asks_for_tasks:
-            connection = self._session.connection
-            offered = connection.offered.get("extensions") if connection is not None else None
+            declared = self._session.info.client_capabilities
+            offered = declared.get("extensions") if isinstance(declared, dict) else None
             return EXTENSION if isinstance(offered, dict) and stateless.TASKS in offered else None
         return CORE if self._session.info.protocol_version == "2025-11-25" else None
 
@@ -436,6 +435,10 @@ class ClientTasks:
             self._early[task_id] = (params, message.seq)
             while len(self._early) > _EARLY:
                 self._early.popitem(last=False)
+
+    def hear(self, task: ClientTask, value: Any, seq: int, sent: int | None) -> None:
+        """Take what a reply says of a task; `sent` is the request."""
+        self._polling.hear(task, value, seq, sent)
 
     def connection_ended(self) -> None:
         """Nothing of this connection can be asked for any more; what is known stays to look at."""
