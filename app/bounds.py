@@ -113,3 +113,35 @@ POLL_MS = 1_000
 """Between two polls when the server does not say (R2-10)."""
 FASTEST_POLL_MS = 500
 """We never poll faster, whatever the server says (F18)."""
+
+# ------------------------------------------------------------------------------------------------------- transports
+
+PIPE_CHUNK = 64 * KIB
+"""What is read at once from the pipes of a child."""
+STDERR_AT_ONCE = 256
+"""Lines of stderr kept before others get their turn."""
+AFTER_EXIT_SECONDS = 0.5
+"""A child that ended may have left bytes in the pipe; a grandchild that holds the pipe open may not keep us waiting."""
+LINK_QUEUE = 64
+"""Frames that HTTP has brought and nobody has taken yet; then its streams wait."""
+STREAM_SLICE = 4 * KIB
+"""How much of a chunk is parsed at once; others get their turn between two slices."""
+SHORT_READ_SECONDS = 30.0
+"""Silence that is too long for the answer to a notification or a reply; nobody is thinking there."""
+RETRY_SECONDS = 1.0
+"""Before a stream is opened again, when the server does not say."""
+RETRY_AT_LEAST = 0.02
+"""A server may ask us back at once, and still must not make us spin."""
+RETRY_AT_MOST = 30.0
+STEADY_SECONDS = 20.0
+"""A stream that was open so long did not fail, though nothing came."""
+RESUMES = 5
+"""How often the stream of an answer is resumed without anything new."""
+GOODBYE_SECONDS = 2.0
+LINGER_SECONDS = 10.0
+"""How long the POST of a request that nobody waits for any more may go on: late replies are worth seeing, idle sockets
+are not."""
+SERVER_ADDRESS = 8 * KIB
+"""An address that a server names, in `Location` or as `endpoint`; of a longer one only the length is looked at."""
+REFUSAL_BYTES = 64 * KIB
+"""How much of an answer that is no message is read."""

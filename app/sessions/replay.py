@@ -128,11 +128,10 @@ class Replay(Workspace):
         asked = self._ours.pop(id_key(value.get("id")), None)
         if asked is None:
             return
-        reply = Reply(message.seq, raw, value)
+        reply = Reply(message.seq, raw, value, message.unread)
         call = asked.call
         if call is not None:
-            call.legs[-1].reply_seq = message.seq
-            call.reply = raw
+            self.calls.keep(call, reply)
             if self.client_tasks.created(call, reply) is None:
                 self._settle(call, reply)
                 self._listed(asked, value.get("result"), message.seq)
@@ -145,7 +144,8 @@ class Replay(Workspace):
         call = self.calls.get(task.call_id or "")
         if asked.method == "tasks/result" and call is not None:
             call.legs.append(Leg(message.rpc_id, asked.seq, message.seq))
-            call.reply, task.fetched, task.answered = raw, call.id, True
+            self.calls.keep(call, reply)
+            task.fetched, task.answered = call.id, True
             self._settle(call, reply)
         elif not reply.is_error:
             self.client_tasks.hear(task, result, message.seq, asked.seq)
@@ -158,8 +158,6 @@ class Replay(Workspace):
             found = CallError(whole(error.get("code")), str(error.get("message", "")), error.get("data"))
             self.calls.fail(call, found)
             return
-        result = reply.value.get("result")
-        call.tool_error = isinstance(result, dict) and result.get("isError") is True
         self.calls.settle(call, "done")
 
     def _listed(self, asked: _Asked, result: Any, seq: int) -> None:

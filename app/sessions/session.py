@@ -14,7 +14,7 @@ import anyio
 from pydantic import ValidationError
 
 from app.core.connection import ConnectionInfo, Side, Step
-from app.core.errors import Gone, Refused, Trouble, own_fault
+from app.core.errors import Conflict, Invalid, Trouble, own_fault
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
 from app.core.rules import stateless
 from app.core.targets import AnyTarget
@@ -45,13 +45,13 @@ class Session(Workspace):
     # ---- connecting
 
     def connect(self, target: AnyTarget, options: Options, *, by: Identity, probe: bool = False) -> None:
-        """Begin to connect and return at once; watch `info.state`. Refused by policy, Gone while connected.
+        """Begin to connect and return at once; watch `info.state`. Raises Conflict while connected.
 
         With `probe` it is found out anew which era the target speaks, whatever is remembered of it."""
         if self.closed:
-            raise Gone("This session is closed.")
+            raise Conflict("This session is closed.")
         if self.info.state in ("connecting", "ready"):
-            raise Gone("This session is connected already. Disconnect first, or open another session.")
+            raise Conflict("This session is connected already. Disconnect first, or open another session.")
         self.target, self.options = target, options
         self._registry.remember(by, target, options)
         logger.info("session %s connects over %s, asked by a %s", self.id, target.transport, by.kind)
@@ -257,7 +257,7 @@ class Session(Workspace):
     async def set_roots(self, roots: list[Root]) -> None:
         """Replace the list, and tell a server that was promised to hear of it (R5-20)."""
         if len(roots) > self._limits.roots:
-            raise Refused(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
+            raise Invalid(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
         self.roots = list(roots)
         self.changed("roots.changed", "roots")
         if (
@@ -269,11 +269,11 @@ class Session(Workspace):
             await self._connection.notify("notifications/roots/list_changed", None)
 
     async def change_options(self, changes: dict[str, Any]) -> None:
-        """Change what the handshake did not say; Refused, with the fields, for what it did say."""
+        """Change what the handshake did not say; raises Invalid, with the fields, for what it did say."""
         live = self.info.state in ("connecting", "ready")
         fixed = {key for key in changes if live and key in Options.model_fields and key not in LIVE_OPTIONS}
         if fixed:
-            raise Refused(
+            raise Invalid(
                 "These options were said in the handshake. Reconnect to change them.",
                 {f"/{key}": ["Fixed while connected."] for key in sorted(fixed)},
             )
@@ -283,7 +283,7 @@ class Session(Workspace):
             fields: dict[str, list[str]] = {}
             for error in fault.errors(include_url=False, include_input=False):
                 fields.setdefault("/" + "/".join(str(part) for part in error["loc"]), []).append(misfit(error))
-            raise Refused("These options cannot be used.", fields) from None
+            raise Invalid("These options cannot be used.", fields) from None
         if self._connection is not None:
             self._connection.options = self.options
         self.changed("options.changed", "options")

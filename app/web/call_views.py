@@ -451,7 +451,7 @@ def call_card(
     too_large = shown is None and call.unread is None and is_large(call)
     if shown is None:
         result = None
-        if call.reply is not None and not too_large and call.unread is None:
+        if call.reply is not None and not too_large and call.has_result:
             value = jsontext.parse(call.reply).value
             result = value.get("result") if isinstance(value, dict) else None
         shown = shown_of(session.id, call, result, alone=alone)
@@ -475,7 +475,7 @@ def call_card(
         subject=call.subject,
         gist=show.gist(given, 100) if given else "",
         state=call.state,
-        tool_error=shown.tool_error,
+        tool_error=call.tool_error and call.method in ("tools/call", "tasks/result"),
         took=show.duration(call.duration_ms),
         started=wire_time(call.started_at),
         deadline=wire_time(call.deadline_at) if call.deadline_at is not None else None,
@@ -492,7 +492,7 @@ def call_card(
         else None,
         cancel_reason=call.cancel_reason or "",
         notification=call.notification,
-        size=show.size(len(call.reply)) if call.reply is not None else "",
+        size=show.size(call.head.size) if call.head is not None else "",
         request_seq=leg.request_seq if leg is not None else None,
         reply_seq=leg.reply_seq if leg is not None else None,
         legs=len(call.legs),
@@ -523,10 +523,10 @@ def _form_of(session: Workspace, call: Call) -> str:
     name = (call.params or {}).get("name")
     if call.method in _FORMS and isinstance(name, str):
         listed = _FORMS[call.method]
-        items = session.lists[listed].items
-        place = next((at for at, one in enumerate(items) if isinstance(one, dict) and one.get("name") == name), None)
+        listing = session.lists[listed]
+        place = listing.place(name)
         if place is not None:
-            return f"/s/{session.id}/{listed}/{quote(key_at(items, place), safe='~')}"
+            return f"/s/{session.id}/{listed}/{quote(key_at(listing, place), safe='~')}"
     return ""
 
 
@@ -630,7 +630,7 @@ def call_line(session: Workspace, call: Call) -> CallLine:
         findings=len(call.findings),
         failure=show.gist(call.error.message, 120) if call.error is not None else "",
         tool_error=call.tool_error and call.method == "tools/call",
-        size=show.size(len(call.reply)) if call.reply is not None else "",
+        size=show.size(call.head.size) if call.head is not None else "",
     )
 
 
@@ -649,6 +649,8 @@ def _small_result(call: Call) -> dict[str, Any]:
     """In a list, results are given while they are small; `result_omitted` says that one is not."""
     if call.reply is None or len(call.reply) > _LISTED_RESULT:
         return call_json(call, None) | {"result_omitted": call.reply is not None and call.state == "done"}
+    if not call.has_result:
+        return call_json(call, None) | {"result_omitted": False}
     value = jsontext.parse(call.reply).value
     return call_json(call, value.get("result") if isinstance(value, dict) else None) | {"result_omitted": False}
 

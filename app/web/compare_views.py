@@ -101,7 +101,7 @@ async def _side(session: Workspace, call: Call) -> SideView:
         version=session.info.protocol_version or "",
         era_word="handshake" if session.wire is HANDSHAKE else "no handshake",
         state=call.state,
-        tool_error=isinstance(result, dict) and result.get("isError") is True,
+        tool_error=call.tool_error,
         call_id=call.id,
         number=call.id[1:],
         rows=[

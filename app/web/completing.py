@@ -13,7 +13,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.core.rules import checks
 from app.core.strict import Closed
 from app.sessions import Workspace
@@ -81,7 +81,7 @@ async def complete(request: Request) -> Response:
     session: Workspace = request.state.session
     wanted = (await bodies.read(request)).read(CompleteBody, _of_form)
     if session.info.state == "ready" and not session.info.offers("completions"):
-        raise Gone("The server did not declare `completions`, so it is not asked.")
+        raise Conflict("The server did not declare `completions`, so it is not asked.")
     params: dict[str, Any] = {
         "ref": wanted.ref.model_dump(exclude_none=True),
         "argument": {"name": wanted.argument.name, "value": wanted.argument.value},

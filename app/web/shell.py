@@ -337,21 +337,19 @@ def keys_of(listing: Listing) -> list[str]:
     return listing.keys
 
 
-def key_at(items: list[Any], index: int) -> str:
+def key_at(listing: Listing, index: int) -> str:
     """How one item is addressed; without making the keys of all."""
-    item = items[index]
+    item = listing.items[index]
     name = item.get("name") if isinstance(item, dict) else None
-    alone = sum(isinstance(one, dict) and one.get("name") == name for one in items) == 1
-    return name if isinstance(name, str) and alone and _speakable(name) else f"~{index}"
+    return name if isinstance(name, str) and listing.alone(name) and _speakable(name) else f"~{index}"
 
 
-def find_tool(items: list[Any], key: str) -> int | None:
-    """The index of the tool that `key` names; None when there is none."""
+def find_tool(listing: Listing, key: str) -> int | None:
+    """The index of the item that `key` names; None when there is none."""
     found = _INDEX.fullmatch(key)
     if found:
-        return int(found[1]) if int(found[1]) < len(items) else None
-    places = [index for index, item in enumerate(items) if isinstance(item, dict) and item.get("name") == key]
-    return places[0] if len(places) == 1 and _speakable(key) else None
+        return int(found[1]) if int(found[1]) < len(listing.items) else None
+    return listing.place(key) if listing.alone(key) and _speakable(key) else None
 
 
 @dataclass(slots=True, frozen=True)

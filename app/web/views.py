@@ -530,12 +530,12 @@ class Tool(Context):
 
 def tool(session: Workspace, key: str) -> Tool | None:
     """The page of one tool; None when the server lists no such tool."""
-    index = find_tool(session.tools.items, key)
+    index = find_tool(session.tools, key)
     if index is None:
         return None
     raw = session.tools.items[index]
     item = raw if isinstance(raw, dict) else {}
-    own_key = key_at(session.tools.items, index)
+    own_key = key_at(session.tools, index)
     link = tool_link(session, own_key, item)
     hints = item.get("annotations")
     title = text_of(item.get("title")) or (text_of(hints.get("title")) if isinstance(hints, dict) else "") or link.name

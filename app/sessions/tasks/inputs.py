@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from app.core import asks
 from app.core.asks import Answer, Ask, Delivery
 from app.core.calls import Call, Leg
-from app.core.errors import Gone, RpcError
+from app.core.errors import Conflict, Gone, RpcError
 from app.core.inbox import InboxFull
 from app.core.json.text import dump
 from app.core.tasks import running as tasks
@@ -100,7 +100,7 @@ class TaskInputs:
             return "sent"
         try:
             await self._update(task, key, answer)
-        except Gone:
+        except Conflict:
             if ask.recorded:
                 task.inputs.pop(key, None)  # the next poll asks again
             elif not task.live:  # no poll will take it back any more
