@@ -60,7 +60,7 @@ SCHEMA_HOPS = 50
 ALTERNATIVES = 50
 TITLED_OPTIONS = 500
 """Options that get a title; nobody draws a list of more."""
-FORM_FIELDS = 600
+DRAWN_FIELDS = 600
 FORM_NAME = 500
 """Characters of a name and of all names around it: a field says them several times."""
 FORM_DEPTH = 20

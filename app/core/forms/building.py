@@ -56,8 +56,8 @@ class Builder:
                 return self._typed_as_json(schema, spot, source)
         if plain is None:
             return leaves.json_box(schema if isinstance(schema, dict) else {}, spot, source, why)
-        if self._fields > bounds.FORM_FIELDS:
-            return leaves.json_box(plain, spot, source, f"The form has more than {bounds.FORM_FIELDS} fields.")
+        if self._fields > bounds.DRAWN_FIELDS:
+            return leaves.json_box(plain, spot, source, f"The form has more than {bounds.DRAWN_FIELDS} fields.")
         if spot.depth > bounds.FORM_DEPTH:
             return leaves.json_box(plain, spot, source, f"It is nested more than {bounds.FORM_DEPTH} deep.")
         if isinstance(source, Fresh) and "default" in plain and (plain["default"] is not None or spot.required):
@@ -166,7 +166,7 @@ class Builder:
         value, fits = leaves.taken(source, lambda given: isinstance(given, dict))
         if not fits:
             return leaves.json_box(schema, spot, source, "The value is not an object.")
-        if self._fields + len(properties) > bounds.FORM_FIELDS:
+        if self._fields + len(properties) > bounds.DRAWN_FIELDS:
             why = f"It has {grouped(len(properties))} properties, too many for the form."
             return leaves.json_box(schema, spot, source, why)
         if any(len(spot.pointer) + len(key) > bounds.FORM_NAME for key in properties):
