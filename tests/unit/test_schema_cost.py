@@ -13,7 +13,7 @@ from app.core import forms
 from app.core.json.pointer import resolve
 from app.core.rules import checks
 from app.core.schema.check import Check
-from app.core.schema.cost import CIRCLE, TANGLED, Cost, TooCostly, too_large
+from app.core.schema.cost import CIRCLE, TOO_COMPLEX, Cost, TooCostly, too_large
 
 
 def steps(schema: Any, value: Any) -> int | None:
@@ -147,7 +147,7 @@ def test_what_leads_back_to_the_same_place_is_not_checked(schema: dict[str, Any]
 def test_very_long_chains_are_refused_before_a_validator_meets_them(length: int):
     links = {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(length)}
     schema = {"$defs": {**links, f"a{length}": {}}, "$ref": "#/$defs/a0"}
-    assert steps(schema, {}) is None and Check(schema).why == TANGLED
+    assert steps(schema, {}) is None and Check(schema).why == TOO_COMPLEX
 
 
 def test_the_bound_holds_for_a_chain_that_can_be_counted():

@@ -32,7 +32,7 @@ _FURTHER = frozenset({"properties", "patternProperties", "propertyNames", *_EXTR
 _LEADING = _SAME_PLACE.union(REFERENCES)
 _OUTSIDE: dict[str, Any] = {}
 """Stands for what is not in the schema."""
-TANGLED = "The schema is too tangled to be checked."
+TOO_COMPLEX = "The schema is too tangled to be checked."
 CIRCLE = "The schema points to itself, so nothing can be checked against it."
 
 
@@ -104,7 +104,7 @@ class Cost:
             met = self._reached(schema)
             self._steps, self._growth = _largest(pair for node in met for pair in self._under(node).most())
         except RecursionError:
-            raise TooCostly(TANGLED) from None
+            raise TooCostly(TOO_COMPLEX) from None
 
     def of(self, value: Any) -> int:
         """At most this many steps; from `CHECK_STEPS` on, the exact number is not looked for. Raises TooCostly when the
@@ -143,7 +143,7 @@ class Cost:
         for word in REFERENCES:
             if word in node:
                 if word != "$ref" and self._schemas.is_several:
-                    raise TooCostly(TANGLED)  # it may mean another place each time
+                    raise TooCostly(TOO_COMPLEX)  # it may mean another place each time
                 target = self._schemas.target(node, word)
                 found.append(target if isinstance(target, dict) else _OUTSIDE)
         return found
@@ -158,7 +158,7 @@ class Cost:
                 there = self._at(each)
                 steps, further, chain = steps + there.steps, further or there.further, max(chain, there.chain)
             if chain >= bounds.SCHEMA_CHAIN or steps > bounds.CHECK_STEPS:
-                raise TooCostly(TANGLED)
+                raise TooCostly(TOO_COMPLEX)
             self._here[id(node)] = _Here(steps, further, chain + 1)
         here = self._here[id(node)]
         if here is None:
@@ -180,7 +180,7 @@ class Cost:
                     found.named[key] = _sum(found.named.get(key, (0, 0)), weight)
                 self._merged += 1 + len(also.named)
                 if self._merged > bounds.SCHEMA_MERGED:
-                    raise TooCostly(TANGLED)
+                    raise TooCostly(TOO_COMPLEX)
         return found
 
     def _own_parts(self, node: dict[str, Any]) -> _Below:
