@@ -17,7 +17,8 @@ MIB = 1024 * 1024
 
 
 class Limits(BaseModel):
-    """Bounded everything: no queue, buffer, list or wait in Parley is larger than a number here."""
+    """Bounded everything: no queue, buffer, list or wait in Parley is larger than a number here, or than one of those
+    in `app.bounds`, which nobody can set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from app import bounds
 from app.core.calls import CallError, RequiredLink
 from app.core.wire import Finding
 
 URL_ELICITATION_REQUIRED = -32042
-_MOST = 20
-_LONGEST: Final = 8_192
 _ADDRESS: Final = re.compile(
     r"(?P<scheme>https?)://(?:(?P<user>[A-Za-z0-9._~!$&'()*+,;=:%-]{0,500})@)?"
     r"(?P<host>\[[0-9a-f:]{2,45}\]|[^\x00-\x20\x7f/\\?#@:%\[\]<>\"'^|`{}]{1,253})"
@@ -58,7 +57,7 @@ class Link:
 
 def read(url: str) -> Link | None:
     """The address as a link: http or https, strictly read. None for anything else (R4-44, S32, H07)."""
-    found = _ADDRESS.fullmatch(url) if len(url) <= _LONGEST else None
+    found = _ADDRESS.fullmatch(url) if len(url) <= bounds.LINK else None
     host = _host(found["host"].translate(_SMALL)) if found else ""
     if found is None or not host:
         return None
@@ -177,7 +176,7 @@ def required_links(error: CallError) -> tuple[list[RequiredLink], list[Finding]]
         return [], [Finding("R4-48", "must", what, "Ask whoever runs the server where to sign in.")]
     links: list[RequiredLink] = []
     findings: list[Finding] = []
-    for at, entry in enumerate(listed[:_MOST]):
+    for at, entry in enumerate(listed[: bounds.REQUIRED_LINKS]):
         problem = _problem(entry)
         if problem:
             findings.append(Finding("R4-48", "must", f"`/data/elicitations/{at}` {problem}", "It cannot be opened."))
@@ -187,8 +186,10 @@ def required_links(error: CallError) -> tuple[list[RequiredLink], list[Finding]]
             what = f"`/data/elicitations/{at}` says no `message`, so nobody knows what it is for."
             findings.append(Finding("R4-48", "must", what, "Look twice before you open it."))
         links.append(RequiredLink(entry["elicitationId"], message if isinstance(message, str) else "", entry["url"]))
-    if len(listed) > _MOST:
-        findings.append(Finding("R4-48", "note", f"It names {len(listed)} addresses; {_MOST} are shown.", ""))
+    if len(listed) > bounds.REQUIRED_LINKS:
+        findings.append(
+            Finding("R4-48", "note", f"It names {len(listed)} addresses; {bounds.REQUIRED_LINKS} are shown.", "")
+        )
     return links, findings
 
 

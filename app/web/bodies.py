@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from app import bounds
 from app.core.json.text import parse
 from app.core.options import Options, Root
 from app.core.strict import Closed
@@ -25,7 +26,6 @@ from app.web.problems import Denied, Fields, field_errors, is_json
 
 COMMAND_LINE_LONGEST = 64 * 1024
 """Splitting a line takes the time of its square; this much takes less than a tenth of a second."""
-_IN_THREAD_ABOVE = 256 * 1024
 _LISTS = frozenset(
     {f"{kind}_{column}" for kind in ("env", "header") for column in ("name", "value", "secret")}
     | {"root_uri", "root_name"}
@@ -145,7 +145,7 @@ def _media_type(request: Request) -> str:
 
 
 async def _off_the_loop(raw: bytes, reader: Callable[[bytes], Any]) -> Any:
-    return reader(raw) if len(raw) <= _IN_THREAD_ABOVE else await anyio.to_thread.run_sync(reader, raw)
+    return reader(raw) if len(raw) <= bounds.THREAD_ABOVE else await anyio.to_thread.run_sync(reader, raw)
 
 
 # ------------------------------------------------------------------------------------------------------------- JSON

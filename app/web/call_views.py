@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 import anyio
 import anyio.lowlevel
 
+from app import bounds
 from app.core import links
 from app.core.calls import Call
 from app.core.figures import measured
@@ -316,7 +317,7 @@ class _Values:
         weight = await apart(jsonscan.at_most, reply)
         self._held.pop(key, None)
         self._held[key] = (reply, value, time.monotonic(), weight)
-        while len(self._held) > 1 and (len(self._held) > self.most or self._weight() > jsontext.MAX_SEPARATORS):
+        while len(self._held) > 1 and (len(self._held) > self.most or self._weight() > bounds.JSON_SEPARATORS):
             del self._held[next(iter(self._held))]
         asyncio.get_running_loop().call_later(self.seconds + 1, self._forget)
 

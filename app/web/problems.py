@@ -1,6 +1,6 @@
 """What a failure means to whoever asked: its status, its kind, its sentence, and what is wrong where.
 
-The web raises: the three families of the domain, pydantic's `ValidationError` for a body that does not fit, or `Denied`
+The web raises: the families of the domain, pydantic's `ValidationError` for a body that does not fit, or `Denied`
 for what only the web knows (no such path, too large, not signed in). `understood` is the one place that maps them.
 Knows no page; `answers` renders.
 """

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.json.text import MAX_SEPARATORS
+from app.bounds import JSON_SEPARATORS
 from app.sessions import Session
 from tests.drive import ME, Felt, call, call_tool, connected, echoes, feeling, flushed, inbound, raw_target, until
 from tests.drive_http import raw_peer
@@ -61,7 +61,7 @@ async def test_h11_a_reply_above_the_bound_settles_its_call_and_is_kept_whole(se
     done = await call_tool(session, "torrent", BRACKETS)
     assert (done.state, done.error, done.tool_error) == ("done", None, True)
     assert await session.result(done) is None
-    assert done.unread is not None and f"{MAX_SEPARATORS:,} at the most" in done.unread
+    assert done.unread is not None and f"{JSON_SEPARATORS:,} at the most" in done.unread
     (note,) = done.findings
     assert (note.id, note.level, note.text) == ("R5-40", "note", done.unread), "and nothing that was not read is judged"
     reply = session.messages.get(done.legs[-1].reply_seq or 0)
@@ -108,7 +108,7 @@ async def test_h11_a_list_of_thousands_is_read_and_one_above_the_bound_says_so(s
     schema = {"type": "object", "properties": {f"p{at}": {"type": "string"} for at in range(30)}}
     await connected(session, raw_target())
     many = [{"name": f"tool {at}", "inputSchema": schema} for at in range(5_000)]
-    assert 450_000 < sum(json.dumps(many).count(sign) for sign in ",:[{") < MAX_SEPARATORS
+    assert 450_000 < sum(json.dumps(many).count(sign) for sign in ",:[{") < JSON_SEPARATORS
     await call(session, "x/tools", {"pages": [many]})
     await session.refresh_tools()
     assert len(session.tools.items) == 5_000 and session.tools.error is None

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from app import bounds
 from app.core import hidden
 from app.core.json import pointer
 from app.core.json.text import Parsed, whole
@@ -119,13 +120,6 @@ def _reply_shape(value: dict[str, Any], *, refusal: bool) -> list[Finding]:
     return findings
 
 
-_POINTER_LONGEST = 1_000
-_HIDDEN_PLACES = 3
-_HIDDEN_WEIGHED = 200
-"""Places of which the gravest are named."""
-_LOOKED_AT = 20_000
-"""Values of one message in which hidden characters are looked for, once its bytes say that there may be some; a long
-text counts for many."""
 _REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
@@ -136,30 +130,30 @@ def hidden_text(raw: bytes, value: Any) -> list[Finding]:
     findings: list[Finding] = []
     places = looked = 0
     stack: list[tuple[Any, _Place | None]] = [(value.get(key), None) for key in ("error", "result", "params")]
-    while stack and looked < _LOOKED_AT:
+    while stack and looked < bounds.HIDDEN_LOOKED_AT:
         node, place = stack.pop()
         if isinstance(node, str):
             looked += 1 + len(node) // 16
             runs = [node[start:end] for start, end in islice(hidden.find(node), 100)]
-            if runs and places < _HIDDEN_WEIGHED:
+            if runs and places < bounds.HIDDEN_WEIGHED:
                 findings.append(_hidden(runs, _path(place)))
             places += bool(runs)
         elif isinstance(node, dict):
-            first = list(islice(node.items(), _LOOKED_AT - looked))
+            first = list(islice(node.items(), bounds.HIDDEN_LOOKED_AT - looked))
             stack += [(item, (place, key)) for key, item in reversed(first) if _may_hide(item)]
             stack += [(key, (place, key)) for key, _ in first if not key.isascii()]
             looked += 1 + len(node)
         elif isinstance(node, list):
-            last = min(len(node), _LOOKED_AT - looked)
+            last = min(len(node), bounds.HIDDEN_LOOKED_AT - looked)
             stack += [(node[at], (place, str(at))) for at in range(last - 1, -1, -1) if _may_hide(node[at])]
             looked += 1 + len(node)
-    findings = sorted(findings, key=lambda one: one.level == "note")[:_HIDDEN_PLACES]
+    findings = sorted(findings, key=lambda one: one.level == "note")[: bounds.HIDDEN_PLACES]
     rest = ""
-    if places > _HIDDEN_PLACES:
-        others = places - _HIDDEN_PLACES
+    if places > bounds.HIDDEN_PLACES:
+        others = places - bounds.HIDDEN_PLACES
         texts = "1 more text of this message holds" if others == 1 else f"{others} more texts of this message hold"
         rest = f"{texts} characters that do not show."
-    elif looked >= _LOOKED_AT and not findings and hidden.certain(raw):
+    elif looked >= bounds.HIDDEN_LOOKED_AT and not findings and hidden.certain(raw):
         rest = "This message holds characters that do not show, beyond the values that were looked at."
     if rest:
         findings.append(Finding("H08", "note", rest, "Parley shows each as a mark."))
@@ -185,7 +179,7 @@ def _path(place: _Place | None) -> list[str]:
 def _places(path: Iterable[str | int]) -> tuple[str, str | None]:
     """Where something stands, for a sentence and as data; a pointer that is longer than anybody needs is none."""
     whole_one = pointer.join(path)
-    return whole_one[:200] or "/", whole_one if len(whole_one) <= _POINTER_LONGEST else None
+    return whole_one[:200] or "/", whole_one if len(whole_one) <= bounds.POINTER else None
 
 
 def _hidden(runs: list[str], path: list[str]) -> Finding:
@@ -489,7 +483,6 @@ def result_shape(method: str, version: str, complaints: list[str]) -> Finding:
     )
 
 
-_PARTS_CHECKED = 500
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
@@ -514,7 +507,7 @@ def not_base64(rule: str, where: str) -> Finding:
 
 def _listed(result: Any, key: str) -> list[Any]:
     found = result.get(key) if isinstance(result, dict) else None
-    return found[:_PARTS_CHECKED] if isinstance(found, list) else []
+    return found[: bounds.PARTS_CHECKED] if isinstance(found, list) else []
 
 
 def _binary(part: Any, where: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from app import bounds
 from app.core.asks import related_task_of
 from app.core.tasks.status import STATUSES, Status, Task, may_move
 from app.core.times import wire_time
@@ -19,13 +20,7 @@ from app.core.wire import NO_FINDINGS, Finding, Findings
 TaskSupport = Literal["required", "optional", "forbidden", "absent"]
 Ending = Literal["not found", "lost", "not listed"]
 
-DEFAULT_POLL_MS = 1_000
-"""Between two polls when the server does not say (R2-10)."""
-FASTEST_POLL_MS = 500
-"""We never poll faster, whatever the server says (F18)."""
 IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
-_WORDS = 2_000
-_MOST_MS = 10**15
 
 
 # --------------------------------------------------------------------------------------------------------- the wire
@@ -215,7 +210,7 @@ def read_task(wire: TaskWire, value: Any) -> tuple[Seen | None, list[Finding]]:
     poll, sound = _milliseconds(value.get(wire.poll), least=0)
     if not sound:
         findings.append(
-            _wrong(f"`{wire.poll}` is no number of milliseconds.", f"Parley polls every {DEFAULT_POLL_MS} ms.")
+            _wrong(f"`{wire.poll}` is no number of milliseconds.", f"Parley polls every {bounds.POLL_MS} ms.")
         )
     message = value.get("statusMessage")
     return Seen(
@@ -223,7 +218,7 @@ def read_task(wire: TaskWire, value: Any) -> tuple[Seen | None, list[Finding]]:
         status,
         ttl,
         poll,
-        message[:_WORDS] if isinstance(message, str) else None,
+        message[: bounds.TASK_WORDS] if isinstance(message, str) else None,
         _text(value.get("createdAt")),
         _text(value.get("lastUpdatedAt")),
     ), findings
@@ -243,12 +238,12 @@ def _milliseconds(value: Any, *, least: int) -> tuple[int | None, bool]:
         return None, True
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
         return None, False
-    return int(min(value, _MOST_MS)), True
+    return int(min(value, bounds.TASK_MS)), True
 
 
 def poll_seconds(poll: int | None) -> float:
     """How long to wait between two polls: as the server says, within reason (R2-10, F18)."""
-    return max(FASTEST_POLL_MS, DEFAULT_POLL_MS if poll is None else poll) / 1000
+    return max(bounds.FASTEST_POLL_MS, bounds.POLL_MS if poll is None else poll) / 1000
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from urllib.parse import urldefrag, urljoin
 import anyio
 import anyio.abc
 
+from app import bounds
 from app.core.errors import Trouble
 from app.core.json.text import parse
 from app.core.log import MessageLog
@@ -45,25 +46,9 @@ from app.protocol.links.base import (
 from app.secrecy import masked_url
 from app.settings import Limits
 
-_QUEUE = 64
-_SLICE = 4 * 1024
-"""How much of a chunk is parsed at once; others get their turn between two slices."""
 _LARGE = 256 * 1024
 _REST_SECONDS = 0.002
-_SHORT_READ = 30.0
-"""Silence that is too long for the answer to a notification or a reply; nobody is thinking there."""
-_RETRY_SECONDS = 1.0
-_RETRY_AT_LEAST = 0.02
-"""A server may ask us back at once, and still must not make us spin."""
-_RETRY_AT_MOST = 30.0
-_STEADY_SECONDS = 20.0
-"""A stream that was open so long did not fail, though nothing came."""
-_RESUMES = 5
 _RESUMES_NOTE = "The stream of an answer ended before its reply, and is resumed."
-_GOODBYE_SECONDS = 2.0
-_LINGER_SECONDS = 10.0
-"""How long the POST of a request that nobody waits for any more may go on: late replies are worth seeing, idle sockets
-are not."""
 _ENDED_EARLY = Trouble("cut", "The stream ended before the reply came.", "Look at the server's log, then call again.")
 _NOT_RESUMED = Trouble(
     "cut",
@@ -84,9 +69,6 @@ _NOT_FOUND_AGAIN = Trouble(
 _NOT_NOW = frozenset({429, 502, 503, 504})
 """What is said of a moment, often by somebody in front of the server, and not of the stream that was asked for."""
 _BODY_SHOWN = 300
-_ADDRESS_LONGEST = 8 * 1024
-"""An address that a server names, in `Location` or as `endpoint`; of a longer one only the length is looked at."""
-_SHOWN = 65536
 _BOM = b"\xef\xbb\xbf"
 _FIELD_NAME = len(b"data: ")
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}")
@@ -149,7 +131,7 @@ class SseParser:
         del self._buffer[:start]
         self._searched = len(self._buffer)
         if self._size + len(self._buffer) > self._limit + _FIELD_NAME:
-            events.append(self._refused(bytes(self._buffer[:_SHOWN]), self._size + len(self._buffer)))
+            events.append(self._refused(bytes(self._buffer[: bounds.REFUSAL_BYTES]), self._size + len(self._buffer)))
             self._buffer.clear()
             self._searched = 0
         return events
@@ -252,7 +234,7 @@ def content_trouble(content_type: str, body: bytes) -> Trouble:
 
 def _shown_address(text: str) -> str:
     """An address that a server named, as it may be shown."""
-    return masked_url(text) if len(text) <= _ADDRESS_LONGEST else f"an address of {len(text):,} characters"
+    return masked_url(text) if len(text) <= bounds.SERVER_ADDRESS else f"an address of {len(text):,} characters"
 
 
 def _excerpt(body: bytes) -> str:
@@ -282,7 +264,7 @@ def _redirect(answer: Answer, url: str) -> str | None:
     if answer.status not in (307, 308):
         return None
     named = answer.header("location")
-    if len(named) > _ADDRESS_LONGEST:
+    if len(named) > bounds.SERVER_ADDRESS:
         return None
     where = _joined(url, named)
     try:
@@ -359,10 +341,10 @@ def _first(parts: list[bytes]) -> bytes:
     """The beginning of an event that was refused, without putting the rest of it together."""
     found = b""
     for part in parts:
-        found += part[:_SHOWN]
-        if len(found) >= _SHOWN:
+        found += part[: bounds.REFUSAL_BYTES]
+        if len(found) >= bounds.REFUSAL_BYTES:
             break
-    return found[:_SHOWN]
+    return found[: bounds.REFUSAL_BYTES]
 
 
 async def _body(chunks: AsyncIterator[bytes], limit: int) -> bytes:
@@ -371,11 +353,11 @@ async def _body(chunks: AsyncIterator[bytes], limit: int) -> bytes:
     async for chunk in chunks:
         found += chunk
         if len(found) > limit:
-            raise _TooLarge(bytes(found[:_SHOWN]), len(found))
+            raise _TooLarge(bytes(found[: bounds.REFUSAL_BYTES]), len(found))
     return bytes(found)
 
 
-async def _beginning(answer: Answer, limit: int = _SHOWN) -> bytes:
+async def _beginning(answer: Answer, limit: int = bounds.REFUSAL_BYTES) -> bytes:
     """The beginning of a body that is only shown."""
     found = bytearray()
     async for chunk in answer.body:
@@ -394,7 +376,7 @@ class _HttpLink:
     def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
         self._target, self._limits, self._host = target, limits, host
         self._exchanges = Exchanges(egress, log, target.secret)
-        self._put, self._take = anyio.create_memory_object_stream[Inbound](_QUEUE)
+        self._put, self._take = anyio.create_memory_object_stream[Inbound](bounds.LINK_QUEUE)
         self._group: anyio.abc.TaskGroup | None = None
         self._waiting: dict[RpcId, anyio.CancelScope] = {}
         self._stateless: set[RpcId] = set()
@@ -421,7 +403,7 @@ class _HttpLink:
         items: list[Inbound] = []
         try:
             items.append(await self._take.receive())
-            while len(items) < _QUEUE:
+            while len(items) < bounds.LINK_QUEUE:
                 items.append(self._take.receive_nowait())
         except anyio.WouldBlock:
             pass
@@ -443,7 +425,7 @@ class _HttpLink:
         if stateless and not answered:
             scope.cancel()
         else:
-            scope.deadline = anyio.current_time() + _LINGER_SECONDS
+            scope.deadline = anyio.current_time() + bounds.LINGER_SECONDS
 
     async def ended(self) -> Trouble:
         """Why it ended."""
@@ -502,8 +484,8 @@ class _HttpLink:
     async def _events(self, answer: Answer) -> AsyncIterator[SseEvent | Oversized]:
         parser = SseParser(self._limits.message_bytes)
         async for chunk in self._gently(answer):
-            for at in range(0, len(chunk), _SLICE):
-                for event in parser.feed(chunk[at : at + _SLICE]):
+            for at in range(0, len(chunk), bounds.STREAM_SLICE):
+                for event in parser.feed(chunk[at : at + bounds.STREAM_SLICE]):
                     yield event
                     if isinstance(event, Oversized):
                         return
@@ -572,7 +554,7 @@ class StreamableLink(_HttpLink):
         while True:
             headers = self._headers("application/json, text/event-stream", content, *about.headers)
             exchange = self._exchanges.begin("POST", url, headers, about.seq, note)
-            silence = None if about.kind == "request" else _SHORT_READ
+            silence = None if about.kind == "request" else bounds.SHORT_READ_SECONDS
             try:
                 async with self._exchanges.send(exchange, url, headers, raw, read=silence) as answer:
                     where = _redirect(answer, url) if url == self._target.url else None
@@ -692,7 +674,7 @@ class StreamableLink(_HttpLink):
     ) -> _Resume | None:
         """Frames of an SSE answer, until it ends; how to go on when it ended before the reply came."""
         last_id = None if before is None else before.last_id
-        retry = _RETRY_SECONDS if before is None else before.after
+        retry = bounds.RETRY_SECONDS if before is None else before.after
         cut: EgressError | None = None
         try:
             async for event in self._events(answer):
@@ -700,7 +682,7 @@ class StreamableLink(_HttpLink):
                     await self._too_large(about, exchange, event.prefix, event.size)
                     return None
                 last_id = event.id if event.id is not None else last_id
-                retry = max(event.retry / 1000, _RETRY_AT_LEAST) if event.retry is not None else retry
+                retry = max(event.retry / 1000, bounds.RETRY_AT_LEAST) if event.retry is not None else retry
                 findings = _message_in(event)
                 if findings is not None:
                     await self._tell(Frame(event.data, about.rpc_id, exchange, "event", findings))
@@ -732,7 +714,7 @@ class StreamableLink(_HttpLink):
             exchange = self._exchanges.begin("GET", url, headers, note=_RESUMES_NOTE)
             try:
                 async with self._exchanges.send(exchange, url, headers) as answer:
-                    if answer.status in _NOT_NOW and failures + 1 < _RESUMES:
+                    if answer.status in _NOT_NOW and failures + 1 < bounds.RESUMES:
                         failures += 1
                         continue
                     if answer.status == 405:
@@ -748,7 +730,7 @@ class StreamableLink(_HttpLink):
                     again = await self._stream(answer, about, exchange, resume)
             except EgressError as fault:
                 failures += 1
-                if failures == _RESUMES:
+                if failures == bounds.RESUMES:
                     await self._failed(about, exchange, egress_trouble(fault, url))
                     return
                 continue
@@ -758,7 +740,7 @@ class StreamableLink(_HttpLink):
 
     async def _listen(self) -> None:
         """The GET stream, on which a server speaks unasked (R5-42): kept up for as long as the connection lives."""
-        url, last_id, wait = self._url, None, _RETRY_SECONDS  # type: str, str | None, float
+        url, last_id, wait = self._url, None, bounds.RETRY_SECONDS  # type: str, str | None, float
         opened, retry = False, None  # type: bool, float | None
         while self._trouble is None:
             began, heard, words = None, False, "ended"  # type: float | None, bool, str
@@ -800,17 +782,19 @@ class StreamableLink(_HttpLink):
                                 break
                             heard = True
                             last_id = event.id if event.id is not None else last_id
-                            retry = max(event.retry / 1000, _RETRY_AT_LEAST) if event.retry is not None else retry
+                            retry = max(event.retry / 1000, bounds.RETRY_AT_LEAST) if event.retry is not None else retry
                             findings = _message_in(event)
                             if findings is not None:
                                 await self._tell(Frame(event.data, None, exchange, "unasked", findings))
             except EgressError as fault:
                 words = egress_trouble(fault, url).message
             # A stream that somebody in between ends for its silence did not fail, however often that happens.
-            if began is not None and (heard or retry is not None or anyio.current_time() - began >= _STEADY_SECONDS):
-                wait = _RETRY_SECONDS if retry is None else retry
+            if began is not None and (
+                heard or retry is not None or anyio.current_time() - began >= bounds.STEADY_SECONDS
+            ):
+                wait = bounds.RETRY_SECONDS if retry is None else retry
             else:
-                wait = min(wait * 2, _RETRY_AT_MOST)
+                wait = min(wait * 2, bounds.RETRY_AT_MOST)
             self._host.stream_changed(f"down, trying again in {wait:g} s: {words}")
             await anyio.sleep(wait)
 
@@ -820,8 +804,8 @@ class StreamableLink(_HttpLink):
             return
         headers = self._headers("application/json, text/event-stream")
         exchange = self._exchanges.begin("DELETE", self._url, headers)
-        with anyio.move_on_after(_GOODBYE_SECONDS), suppress(EgressError):
-            async with self._exchanges.send(exchange, self._url, headers, connect=1, read=_GOODBYE_SECONDS):
+        with anyio.move_on_after(bounds.GOODBYE_SECONDS), suppress(EgressError):
+            async with self._exchanges.send(exchange, self._url, headers, connect=1, read=bounds.GOODBYE_SECONDS):
                 pass
 
 
@@ -869,7 +853,7 @@ class SseLink(_HttpLink):
         while True:
             exchange = self._exchanges.begin("POST", url, headers, about.seq, note)
             try:
-                async with self._exchanges.send(exchange, url, headers, raw, read=_SHORT_READ) as answer:
+                async with self._exchanges.send(exchange, url, headers, raw, read=bounds.SHORT_READ_SECONDS) as answer:
                     where = _redirect(answer, url) if url == self._named else None
                     if where is None:
                         if not 200 <= answer.status < 300:
@@ -932,8 +916,8 @@ class SseLink(_HttpLink):
 
     def _found_endpoint(self, data: bytes) -> Trouble | None:
         """Where to POST. It must be of the same origin: a server does not get to aim us at somebody else."""
-        if len(data) > _ADDRESS_LONGEST:
-            said = f"The server named an endpoint of {len(data):,} bytes, and Parley takes {_ADDRESS_LONGEST:,}."
+        if len(data) > bounds.SERVER_ADDRESS:
+            said = f"The server named an endpoint of {len(data):,} bytes, and Parley takes {bounds.SERVER_ADDRESS:,}."
             return Trouble("endpoint", said, "Check the server.")
         try:
             where = _joined(self._url, data.decode(errors="replace").strip())
