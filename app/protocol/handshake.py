@@ -19,7 +19,7 @@ from app.core.connection import EraFrom, Side
 from app.core.errors import Trouble
 from app.core.options import Options
 from app.core.revisions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era
-from app.core.rules import checks, stateless
+from app.core.rules import results, stateless
 from app.core.wire import Finding, RpcId
 from app.protocol.envelope import Envelope, Plain
 from app.protocol.judge import judge
@@ -442,7 +442,7 @@ class Handshake:
         result = reply.value.get("result")
         fields = result if isinstance(result, dict) else {}
         version = fields.get("protocolVersion")
-        finding = checks.version_answer(asked, version)
+        finding = results.version_answer(asked, version)
         if finding is not None:
             self._host.finding(reply.seq, finding)
         for finding in await judge("initialize", asked, result, len(reply.raw)):

@@ -20,7 +20,8 @@ from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
 from app.core.errors import INTERNAL_ERROR, Gone, Refused, RpcError
 from app.core.inbox import Inbox, InboxFull
-from app.core.wire import Finding, Message
+from app.core.rules import catalogue
+from app.core.wire import Message
 from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
 
 if TYPE_CHECKING:
@@ -125,8 +126,7 @@ class Asks:
                     self._session.changed("call.changed", call.id)
         if known:
             return
-        finding = Finding("R4-46", "note", "No open link has this elicitation id, or it was done before.", "Ignored.")
-        self._session.messages.remark(message.seq, finding)
+        self._session.messages.remark(message.seq, catalogue.elicitation_unknown())
 
     def connection_ended(self, number: int, reason: str) -> None:
         """A connection is gone: waiters are released, its asks are lost, nothing is sent (R1-88)."""

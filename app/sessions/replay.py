@@ -17,7 +17,7 @@ from app.core.errors import RpcError
 from app.core.inbox import InboxFull
 from app.core.json.text import parse, whole
 from app.core.revisions import HANDSHAKE, STATELESS
-from app.core.rules import checks, stateless
+from app.core.rules import frames, stateless
 from app.core.tasks.received import ReceiverTask, Status, may_move
 from app.core.tasks.running import STATUSES
 from app.core.wire import Direction, Message, id_key, is_error
@@ -89,7 +89,7 @@ class Replay(Workspace):
         parsed = parse(frame.raw)
         message = self.messages.record(frame.direction, frame.raw, parsed)
         if frame.direction == "in":
-            for finding in checks.frame(parsed, "in"):
+            for finding in frames.frame(parsed, "in"):
                 self.messages.remark(message.seq, finding)
         value = parsed.value
         if not isinstance(value, dict):

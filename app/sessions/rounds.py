@@ -21,7 +21,7 @@ from app.core.asks import Answer, Ask, Delivery
 from app.core.calls import Call, Round, StatePlan
 from app.core.errors import Gone, Refused, RpcError
 from app.core.inbox import InboxFull
-from app.core.rules import stateless
+from app.core.rules import catalogue, stateless
 from app.core.wire import Finding, RpcId
 from app.sessions.identity import Identity
 
@@ -124,7 +124,7 @@ class Rounds:
             if opened is None or outcome is None:
                 raise
             opened.turn.outcome = "stopped"
-            self._remark(outcome.reply.seq, Finding("R4-03", "must", str(no), "Nothing was invented, nothing sent."))
+            self._remark(outcome.reply.seq, catalogue.unanswerable(why=no))
             return Outcome(outcome.reply, "invalid", str(no))
         except Abandoned as no:
             if opened is not None:
@@ -164,7 +164,7 @@ class Rounds:
 
         reply, error, code = await send()
         if code == stateless.HEADER_MISMATCH and connection.over_http and call.method == "tools/call":
-            self._remark(reply.seq, stateless.header_mismatch(True))
+            self._remark(reply.seq, catalogue.header_mismatch())
             await self._session.lists.refresh("tools")
             reply, error, code = await send()
         if error is not None:

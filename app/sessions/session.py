@@ -18,7 +18,7 @@ from app.core.connection import ConnectionInfo, Side, Step
 from app.core.errors import Gone, Refused, Trouble, own_fault
 from app.core.json.text import Parsed
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
-from app.core.rules import stateless
+from app.core.rules import catalogue
 from app.core.targets import AnyTarget
 from app.core.wire import Direction, Exchange, Finding, Message
 from app.sessions.identity import PARLEY, Identity
@@ -260,7 +260,7 @@ class Session(Workspace):
             return
         if method == "notifications/message":
             if not self.wire.sets_log_level and not self.calls.wants_logs:
-                self.finding(message.seq, stateless.unasked_log())
+                self.finding(message.seq, catalogue.unasked_log())
             self.calls.logged(params, message.size)
             self.server_log.write(params, message.seq, message.at)
         elif method == "notifications/resources/updated":

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.rules import checks, stateless
+from app.core.rules import stateless
+from app.core.rules.requests import METHOD_CAPABILITY
 from app.sessions import Workspace
 from app.web import bodies
 from app.web import render as show_as
@@ -113,7 +114,7 @@ def _methods(session: Workspace) -> list[tuple[str, str]]:
 
 def forced(session: Workspace, method: str) -> str:
     """Why a method goes beyond what the server declared; "" when it does not, or nobody can know."""
-    capability = checks.METHOD_CAPABILITY.get(method)
+    capability = METHOD_CAPABILITY.get(method)
     if session.info.state == "ready" and not session.wire.server_asks and method in stateless.GONE_METHODS:
         return f"{stateless.VERSION} has no such method any more."
     if session.info.state != "ready" or capability is None:

@@ -16,7 +16,7 @@ import anyio
 
 from app.core.calls import Call, CallError, Leg
 from app.core.errors import INVALID_PARAMS, Gone, Refused
-from app.core.rules import stateless
+from app.core.rules import catalogue, stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE, EXTENSION, Capabilities, ClientTask, Support, TaskWire
@@ -125,7 +125,7 @@ class ClientTasks:
         value = self._created(reply) if call.method == "tools/call" else None
         if value is None or wire is None:
             if call.as_task and not reply.is_error:
-                session.messages.remark(reply.seq, tasks.ignored_task())
+                session.messages.remark(reply.seq, catalogue.task_ignored())
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
@@ -143,9 +143,9 @@ class ClientTasks:
         if first is not None:
             findings.append(first)
         if not call.as_task and wire is CORE:
-            findings.append(tasks.unasked_task())
+            findings.append(catalogue.task_unasked())
         if seen.task_id in self.known:
-            findings.append(tasks.known_id())
+            findings.append(catalogue.task_id_known())
         self.known[seen.task_id] = task
         meta = reply.value["result"].get("_meta")
         said = meta.get(tasks.IMMEDIATE) if isinstance(meta, dict) else None
@@ -267,7 +267,7 @@ class ClientTasks:
             return []  # a tool error is a completed task here, and nothing names a task (R7-12)
         findings = tasks.related(result, task_id) if isinstance(task_id, str) else []
         if status == "completed" and isinstance(result, dict) and result.get("isError") is True:
-            findings.append(tasks.should_have_failed())
+            findings.append(catalogue.task_should_have_failed())
         return findings
 
     def fetch(self, task: ClientTask, by: Identity) -> Call:
@@ -334,8 +334,7 @@ class ClientTasks:
                 return
             self._polling.hear(task, reply.value.get("result"), reply.seq)
             if task.live:
-                text = "The server answered `tasks/cancel`, and the task is not cancelled."
-                self._polling.remark(task, Finding("R2-41", "must", text, "Parley goes on polling."), reply.seq)
+                self._polling.remark(task, catalogue.task_not_cancelled(), reply.seq)
         self._session.changed("task.changed", task.id)
         call = self._session.calls.get(task.call_id or "")
         if call is not None:
