@@ -131,8 +131,6 @@ class Limits(BaseModel):
     """Lines of all kinds together."""
     page_rows: int = Field(default=200, gt=0)
     """Log rows in a freshly loaded page."""
-    page_result_bytes: int = Field(default=128 * 1024, gt=0)
-    """A larger result is shown by its beginning, with the whole behind a link."""
 
 
 class Settings(BaseModel):

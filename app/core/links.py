@@ -81,7 +81,7 @@ def read(url: str) -> Link | None:
         port=None if port is None else int(port),
         user=user is not None,
         foreign=any(label.startswith("xn--") for label in host.split(".")),
-        loopback=_is_loopback(host),
+        loopback=is_loopback(host, or_any=True),
     )
 
 
@@ -121,14 +121,15 @@ def _ipv6(written: str) -> str:
     return "" if address.ipv4_mapped is not None else f"[{address.compressed}]"
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str, *, or_any: bool = False) -> bool:
+    """Whether a host is this machine, to itself alone; with `or_any`, also the address that stands for all it has."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
         address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return False
-    return address.is_loopback or address.is_unspecified
+    return address.is_loopback or (or_any and address.is_unspecified)
 
 
 def url_findings(url: str) -> list[Finding]:

@@ -17,10 +17,11 @@ import anyio
 from app import __version__
 from app.core.connection import EraFrom, Side
 from app.core.errors import Trouble
+from app.core.log import MessageLog
 from app.core.options import Options
 from app.core.revisions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era
 from app.core.rules import results, stateless
-from app.core.wire import Finding, RpcId
+from app.core.wire import RpcId
 from app.protocol.envelope import Envelope, Plain
 from app.protocol.judge import judge
 from app.protocol.links.base import LinkError, RequestLost
@@ -58,10 +59,6 @@ class HandshakeHost(Protocol):
 
     def ready(self, agreed: Agreed) -> None:
         """The handshake is over."""
-        ...
-
-    def finding(self, seq: int, finding: Finding) -> None:
-        """Keep one remark beside a frame."""
         ...
 
 
@@ -136,6 +133,7 @@ class Handshake:
         rpc: Rpc,
         options: Options,
         host: HandshakeHost,
+        log: MessageLog,
         limits: Limits,
         transport: str,
         *,
@@ -143,7 +141,7 @@ class Handshake:
         known_era: Era | None = None,
         renewed: bool = False,
     ) -> None:
-        self._rpc, self._options, self._host, self._limits = rpc, options, host, limits
+        self._rpc, self._options, self._host, self._log, self._limits = rpc, options, host, log, limits
         self._transport, self._adopt = transport, adopt
         self._known_era = known_era
         """What this command spoke the last time."""
@@ -364,10 +362,10 @@ class Handshake:
             self._host.step("no supported versions", side="them", seq=reply.seq)
             return FallBack("its answer to `server/discover` names no revisions")
         for finding in await judge("server/discover", envelope.version, result, len(reply.raw)):
-            self._host.finding(reply.seq, finding)
+            self._log.remark(reply.seq, finding)
         missing = stateless.missing_result_type(envelope.version, result)
         if missing is not None:
-            self._host.finding(reply.seq, missing)
+            self._log.remark(reply.seq, missing)
         supported = [each for each in listed if isinstance(each, str)]
         meta = fields.get("_meta")
         name = meta.get(stateless.META_SERVER) if isinstance(meta, dict) else None
@@ -444,9 +442,9 @@ class Handshake:
         version = fields.get("protocolVersion")
         finding = results.version_answer(asked, version)
         if finding is not None:
-            self._host.finding(reply.seq, finding)
+            self._log.remark(reply.seq, finding)
         for finding in await judge("initialize", asked, result, len(reply.raw)):
-            self._host.finding(reply.seq, finding)
+            self._log.remark(reply.seq, finding)
         name = fields.get("serverInfo")
         self._host.step(
             f"{version} agreed, {_named(name)}" if version in HANDSHAKE_VERSIONS else f"{version}",

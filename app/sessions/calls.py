@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress
-from app.core.errors import Gone, Refused
+from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress, ReplyHead
+from app.core.errors import Conflict, Invalid, NotConnected
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
 from app.core.lane import apart
 from app.core.links import required_links
@@ -24,13 +24,14 @@ from app.core.rules.requests import METHOD_CAPABILITY
 from app.core.rules.results import structured_output
 from app.core.tasks.running import CORE
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
 from app.protocol.judge import judge
+from app.protocol.links.base import LinkError, RequestLost
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import OutOfTime, Patience
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing, Reply
-    from app.protocol.timeout import Patience
     from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
@@ -52,6 +53,8 @@ class Calls(Mapping[str, Call]):
         self._patience: dict[str, Patience] = {}
         self._held: set[str] = set()
         """Calls whose time limit stands still, for an ask is open that may be theirs."""
+        self._takers: dict[str, Callable[[Any], None]] = {}
+        """Who wants the result of a call as it was read when it arrived."""
         self._judging: set[str] = set()
         """Calls that have their result, which is still being judged."""
 
@@ -121,18 +124,22 @@ class Calls(Mapping[str, Call]):
         as_task: bool = False,
         ttl: int | None = None,
         force: bool = False,
+        take: Callable[[Any], None] | None = None,
         by: Identity,
     ) -> Call:
-        """Begin a call and return it at once. Gone when there is no connection.
+        """Begin a call and return it at once. Raises NotConnected without a connection. `take` gets its result, when
+        that was read, before the call is settled.
 
         A tool is called as a task only where server and tool allow it, else plainly, with a note; one that runs only
-        as a task is Refused plainly. `force` sends what was said, whatever the rules."""
+        as a task is Invalid plainly. `force` sends what was said, whatever the rules."""
         connection = self._session.connection
         if connection is None or self._session.info.state != "ready":
-            raise Gone("This session is not connected. Connect first, then call again.")
+            raise NotConnected("call again")
         params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
         if len(self._scopes) >= self._session.limits.calls_running:
-            raise Gone(f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one.")
+            raise Conflict(
+                f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one."
+            )
         call = self.new(method, params, by=by.kind, quiet=quiet)
         call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
         for finding in findings:
@@ -142,6 +149,8 @@ class Calls(Mapping[str, Call]):
         seconds = (timeout_ms or self._session.options.request_timeout_ms) / 1000
         call.deadline_at = None if notification else self._session.wall() + seconds
         scope = self._scopes[call.id] = anyio.CancelScope()
+        if take is not None:
+            self._takers[call.id] = take
         self._session.start_soon(self._run, call, seconds, scope, connection)
         return call
 
@@ -150,10 +159,10 @@ class Calls(Mapping[str, Call]):
     ) -> tuple[dict[str, Any] | None, bool, list[Finding]]:
         """What is sent, whether as a task, and what there is to say about that (R2-01…R2-05)."""
         if ttl is not None and not wanted:
-            raise Refused("A TTL belongs to a task.", {"/ttl": ["Say `as_task` too, or leave it out."]})
+            raise Invalid("A TTL belongs to a task.", {"/ttl": ["Say `as_task` too, or leave it out."]})
         if method != "tools/call":
             if wanted:
-                raise Refused("Only a tool can be called as a task.", {"/as_task": ["Only with `tools/call`."]})
+                raise Invalid("Only a tool can be called as a task.", {"/as_task": ["Only with `tools/call`."]})
             return params, False, []
         given = params or {}
         by_hand = "task" in given
@@ -165,17 +174,18 @@ class Calls(Mapping[str, Call]):
             return (given if by_hand else {**given, **CORE.ask(ttl)}), True, findings
         if support.no_plain:
             if not force:
-                raise Refused(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
+                raise Invalid(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
             return params, False, [catalogue.task_forced(why=support.no_plain)]
         return params, False, []
 
     def cancel(self, cid: str, reason: str = "cancelled by the person") -> Call:
-        """Stop waiting for a call, and tell the server so. KeyError when unknown, Gone when settled.
+        """Stop waiting for a call, and tell the server so. Raises KeyError when it is unknown, Conflict
+        when it is settled.
 
         A call that became a task is cancelled by its task, and settled when the server says so."""
         call = self._calls[cid]
         if call.settled:
-            raise Gone(f"This call is {call.state} already.")
+            raise Conflict(f"This call is {call.state} already.")
         if self._session.client_tasks.cancel_call(call):
             return call
         if call.settled:
@@ -188,10 +198,6 @@ class Calls(Mapping[str, Call]):
         return call
 
     async def _run(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
-        from app.protocol.links.base import LinkError, RequestLost
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         options = self._session.options
         most = options.max_total_timeout_ms or _DAY_MS
         patience = Patience(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)
@@ -231,6 +237,7 @@ class Calls(Mapping[str, Call]):
             for leg in call.legs:
                 connection.end_progress(leg.rpc_id)
             del self._scopes[call.id]
+            self._takers.pop(call.id, None)
             self._patience.pop(call.id, None)
             self._held.discard(call.id)
 
@@ -242,12 +249,12 @@ class Calls(Mapping[str, Call]):
                 return
             reply = outcome.reply
             if outcome.invalid:
-                self._keep(call, reply)
+                self.keep(call, reply)
                 self.fail(call, CallError(None, outcome.invalid, kind="invalid"))
                 return
         else:
             reply = await connection.call(call.method, call.params, wanted, patience)
-        self._keep(call, reply)
+        self.keep(call, reply)
         task = self._session.client_tasks.created(call, reply)
         if task is not None:
             self._patience.pop(call.id, None)
@@ -255,14 +262,16 @@ class Calls(Mapping[str, Call]):
             if result is None:
                 return
             reply = result
-            self._keep(call, reply)
+            self.keep(call, reply)
         await self._take_result(call, reply, connection)
 
-    def _keep(self, call: Call, reply: Reply) -> None:
+    def keep(self, call: Call, reply: Reply) -> None:
         """Remember a reply with its leg; the newest is the one that counts."""
         call.legs[-1].reply_seq = reply.seq
         self._reply_bytes += len(reply.raw) - len(call.reply or b"")
-        call.reply, call.unread = reply.raw, reply.unread
+        result = reply.value.get("result")
+        failed = isinstance(result, dict) and result.get("isError") is True
+        call.reply, call.head = reply.raw, ReplyHead(reply.is_error, failed, len(reply.raw), reply.unread)
 
     async def _take_result(self, call: Call, reply: Reply, connection: Connection) -> None:
         """Settle a call by the reply that is its result."""
@@ -277,7 +286,9 @@ class Calls(Mapping[str, Call]):
             self.fail(call, failed)
             return
         result = reply.value.get("result")
-        call.tool_error = isinstance(result, dict) and result.get("isError") is True
+        take = self._takers.get(call.id)
+        if take is not None and reply.unread is None:
+            take(result)
         findings: list[Finding] = []
         self._judging.add(call.id)
         try:
@@ -315,9 +326,7 @@ class Calls(Mapping[str, Call]):
         if call.method == "tasks/result":
             task = self._session.client_tasks.of_wire(call.params.get("taskId"))
             name = None if task is None else task.tool
-        listed = next(
-            (tool for tool in self._session.tools.items if isinstance(tool, dict) and tool.get("name") == name), None
-        )
+        listed = self._session.tools.by_name(name)
         schema = listed.get("outputSchema") if listed is not None else None
         if schema is None:
             return []
@@ -410,7 +419,7 @@ class Calls(Mapping[str, Call]):
 
     async def result(self, call: Call) -> Any:
         """The result of a settled call as JSON; None when there is none, or it is no longer kept."""
-        if call.reply is None or call.state != "done" or call.unread is not None:
+        if call.reply is None or call.state != "done" or not call.has_result:
             return None
         value = (await parse_async(call.reply)).value
         return value.get("result") if isinstance(value, dict) else None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from app.core.calls import CallError
 from app.core.connection import ConnectionInfo
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Invalid, NotAllowed
 from app.core.json.text import THREAD_ABOVE, share_equal
 from app.core.lane import apart
 from app.core.lists import RESTLESS, Listing, News
@@ -196,10 +196,11 @@ class Lists:
         self._session.changed("listing.changed", name)
 
     def more(self, name: ListName) -> None:
-        """Begin to read the next page of a list that is read page by page. Gone when there is none."""
+        """Begin to read the next page of a list that is read page by page. Raises Conflict when there is
+        none."""
         listing = self._of[name]
         if listing.next_cursor is None or listing.state == "loading":
-            raise Gone("There is no further page, or it is on its way already.")
+            raise Conflict("There is no further page, or it is on its way already.")
         self._begin(name, listing)
 
     def _begin(self, name: ListName, onto: Listing | None) -> None:
@@ -240,9 +241,10 @@ class Lists:
         first = onto is None
         for page in itertools.count(listing.pages + 1):
             cursor: Any = None if first else listing.next_cursor
+            params, taken = None if first else {"cursor": cursor}, []  # type: dict[str, Any] | None, list[Any]
             try:
-                call = session.start_call(kind.method, None if first else {"cursor": cursor}, quiet=True, by=PARLEY)
-            except (Gone, Refused) as no:
+                call = session.start_call(kind.method, params, quiet=True, take=taken.append, by=PARLEY)
+            except (Conflict, NotAllowed, Invalid) as no:
                 listing.error = CallError(None, no.message, kind="refused")
                 break
             first = False
@@ -256,7 +258,7 @@ class Lists:
                 listing.error = CallError(None, words, kind="unread")
                 break
             size += len(call.reply or b"")
-            result = await session.result(call)
+            result = taken[0] if taken else None
             items = result.get(kind.key) if isinstance(result, dict) else None
             listing.seqs |= call.seqs
             listing.items += await _held_once(items, len(call.reply or b"")) if isinstance(items, list) else []

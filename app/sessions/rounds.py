@@ -19,16 +19,16 @@ import anyio
 from app.core import asks
 from app.core.asks import Answer, Ask, Delivery
 from app.core.calls import Call, Round, StatePlan
-from app.core.errors import Gone, Refused, RpcError
+from app.core.errors import Conflict, Gone, Invalid, RpcError
 from app.core.inbox import InboxFull
 from app.core.rules import catalogue, stateless
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import Patience
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing, Reply
-    from app.protocol.timeout import Patience
     from app.sessions.workspace import Workspace
 
 _PAUSE_SECONDS = 0.1
@@ -66,26 +66,6 @@ class _Open:
     """The answers are on the wire, or will never be."""
     refused: str | None = None
     echo: str = "none"
-
-    async def deliver(self, key: str, ask: Ask, answer: Answer) -> Delivery:
-        """Hold an answer until its round is complete; the last one returns when all of them have left."""
-        if self.answered.is_set():
-            raise Gone("The answers of this round are on their way already. Yours was not sent.")
-        if answer.error is not None:
-            # There is no way to send an error here: the call is not sent again, and says so (R6-34).
-            self.refused = _refusal(ask, answer)
-            self.answered.set()
-            return "sent"
-        self.turn.answers[key] = answer.result or {}
-        if any(other not in self.turn.answers for other in self.asks):
-            return "held"
-        self.answered.set()
-        if ask.recorded:
-            return "held"
-        await self.left.wait()
-        if self.turn.outcome != "sent":
-            raise Gone("The answers could not be sent.")
-        return "sent"
 
 
 class Rounds:
@@ -216,8 +196,10 @@ class Rounds:
         for key, (method, params, findings) in admitted.items():
             for finding in findings:
                 self._remark(turn.reply_seq, finding, key)
-            ask = session.asks.new("input-required", method, params, turn.reply_seq, call_id=call.id, about=key)
-            ask.deliver = partial(self._deliver, opened, key, ask)
+            deliver = partial(self._deliver, opened, key)
+            ask = session.asks.new(
+                "input-required", method, params, turn.reply_seq, deliver, call_id=call.id, about=key
+            )
             opened.asks[key], turn.asks[key] = ask, ask.id
         try:
             for ask in opened.asks.values():
@@ -231,10 +213,24 @@ class Rounds:
             raise Abandoned(opened.refused)
 
     async def _deliver(self, opened: _Open, key: str, ask: Ask, answer: Answer) -> Delivery:
-        delivery = await opened.deliver(key, ask, answer)
-        if delivery == "held":
-            self._session.changed("call.changed", ask.call_id or "")
-        return delivery
+        """Hold an answer until its round is complete; the last one returns when all of them have left."""
+        if opened.answered.is_set():
+            raise Conflict("The answers of this round are on their way already. Yours was not sent.")
+        if answer.error is not None:
+            # There is no way to send an error here: the call is not sent again, and says so (R6-34).
+            opened.refused = _refusal(ask, answer)
+            opened.answered.set()
+            return "sent"
+        opened.turn.answers[key] = answer.result or {}
+        if all(each in opened.turn.answers for each in opened.asks):
+            opened.answered.set()
+            if not ask.recorded:
+                await opened.left.wait()
+                if opened.turn.outcome != "sent":
+                    raise Gone("The answers could not be sent.")
+                return "sent"
+        self._session.changed("call.changed", ask.call_id or "")
+        return "held"
 
     def reopen(self, ask: Ask) -> None:
         """Take a held answer back, to give another one. Raises Gone when it is not held."""
@@ -304,13 +300,13 @@ class Rounds:
     # ---- what a person may change
 
     def raise_limit(self, call: Call, limit: int) -> None:
-        """Let a call go on for more rounds. Raises Gone when it is settled, Refused for a limit that is none."""
+        """Let a call go on for more rounds. Raises Conflict when it is settled, Invalid for a limit that is none."""
         if call.settled:
-            raise Gone(f"This call is {call.state} already.")
+            raise Conflict(f"This call is {call.state} already.")
         most = self._session.limits.most_rounds
         if not call.rounds or not call.round_limit <= limit <= most:
             words = f"A number from {call.round_limit} to {most}."
-            raise Refused("The limit can only be raised.", {"/limit": [words]})
+            raise Invalid("The limit can only be raised.", {"/limit": [words]})
         call.round_limit = limit
         raised = self._raised.get(call.id)
         if raised is not None:
@@ -320,7 +316,7 @@ class Rounds:
     def plan_state(self, call: Call, plan: StatePlan | None) -> None:
         """Say which state the next retry carries; None is the server's own, as it must be."""
         if call.settled:
-            raise Gone(f"This call is {call.state} already. Send one of its rounds again instead.")
+            raise Conflict(f"This call is {call.state} already. Send one of its rounds again instead.")
         call.state_plan = plan
         self._session.changed("call.changed", call.id)
 
@@ -328,9 +324,9 @@ class Rounds:
         """Send the retry of an old round again, as a call of its own, to see what the server makes of it."""
         turn = next((each for each in call.rounds if each.number == number), None)
         if turn is None or turn.retry_seq is None:
-            raise Refused("There is no such round that was answered.", {"/round": ["Say the number of a round."]})
+            raise Invalid("There is no such round that was answered.", {"/round": ["Say the number of a round."]})
         if turn.has_state and not turn.state_kept and (plan is None or plan.mode == "same"):
-            raise Refused("The state of this round is no longer kept.", {"/state": ["Send another, or none."]})
+            raise Invalid("The state of this round is no longer kept.", {"/state": ["Send another, or none."]})
         again = self._session.start_call(call.method, self.retried(call, turn, plan)[0], by=by)
         again.retry_of = call.id
         return again

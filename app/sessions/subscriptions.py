@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Invalid, NotAllowed, NotConnected
 from app.core.rules import catalogue, stateless
 from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
+from app.protocol.connection import Connection
+from app.protocol.links.base import LinkError, RequestLost
+from app.protocol.rpc import Outgoing
+from app.protocol.timeout import OutOfTime, Patience
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing
     from app.sessions.workspace import Workspace
 
 SubscriptionState = Literal["opening", "open", "ended", "lost", "stopped", "refused"]
@@ -103,19 +105,20 @@ class Subscriptions:
     # ---- what a person does
 
     def open(self, asked: dict[str, Any], *, by_task: bool = False) -> Subscription:
-        """Ask the server to tell of these things. Gone without a connection, Refused in the older era."""
+        """Ask the server to tell of these things. Raises NotConnected without a connection,
+        NotAllowed in the older era."""
         session = self._session
         connection = session.connection
         if connection is None or session.info.state != "ready":
-            raise Gone("This session is not connected. Connect first, then subscribe.")
+            raise NotConnected("subscribe")
         if not session.wire.listens:
-            raise Refused(f"Subscriptions begin with {stateless.VERSION}; this connection is older.")
+            raise NotAllowed(f"Subscriptions begin with {stateless.VERSION}; this connection is older.")
         if len(self.live) >= _MOST_OPEN:
-            raise Refused(f"{_MOST_OPEN} subscriptions are open already. Stop one first.")
+            raise NotAllowed(f"{_MOST_OPEN} subscriptions are open already. Stop one first.")
         one = Subscription(f"l{next(self._ids)}", stateless.clean_filter(asked), session.wall(), session.info.number)
         one.by_task, one.log = by_task, session.messages
         if not one.asked:
-            raise Refused("Choose at least one thing to hear of.", {"/notifications": ["Choose something."]})
+            raise Invalid("Choose at least one thing to hear of.", {"/notifications": ["Choose something."]})
         self.of[one.id] = one
         while len(self.of) > _KEPT:
             over = next((each.id for each in self.of.values() if not each.live), None)
@@ -127,9 +130,10 @@ class Subscriptions:
         return one
 
     def stop(self, one: Subscription) -> None:
-        """Stop listening: by closing the stream, or by saying so on a pipe (R6-43). Gone when it is over."""
+        """Stop listening: by closing the stream, or by saying so on a pipe (R6-43). Raises Conflict when
+        it is over."""
         if not one.live:
-            raise Gone(f"This subscription is {one.state} already.")
+            raise Conflict(f"This subscription is {one.state} already.")
         self._end(one, "stopped", "You stopped it.")
         if one.id in self._scopes:
             self._scopes[one.id][0].cancel()
@@ -137,16 +141,12 @@ class Subscriptions:
     def again(self, one: Subscription) -> Subscription:
         """Ask for the same once more, after it ended."""
         if one.live:
-            raise Gone("This subscription is open.")
+            raise Conflict("This subscription is open.")
         return self.open(one.asked, by_task=one.by_task)
 
     # ---- the stream
 
     async def _run(self, one: Subscription, connection: Connection) -> None:
-        from app.protocol.links.base import LinkError, RequestLost
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         def sent(rpc_id: RpcId, seq: int) -> None:
             one.rpc_id, one.request_seq = rpc_id, seq
 

@@ -25,6 +25,7 @@ from app.core.log import MessageLog, StderrLog
 from app.core.options import Options, Root
 from app.core.revisions import Wire
 from app.core.targets import AnyTarget
+from app.protocol.connection import Connection
 from app.sessions.asks import Asks
 from app.sessions.calls import Calls
 from app.sessions.compare import Comparisons
@@ -39,7 +40,6 @@ from app.sessions.tasks.running import ClientTasks
 from app.settings import Limits
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
     from app.sessions.registry import SessionRegistry
 
 logger = logging.getLogger("parley.sessions")

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
 from app.core.json.text import parse
 from app.core.options import Options, Root
+from app.core.strict import Closed
 from app.core.targets import Target
 from app.web.problems import Denied, Fields, field_errors, is_json
 
@@ -34,15 +35,11 @@ _LISTS = frozenset(
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Nothing(_Strict):
+class Nothing(Closed):
     """The body of an action without parameters."""
 
 
-class ConnectBody(_Strict):
+class ConnectBody(Closed):
     target: Target
     options: Options = Options()
     confirm: str | None = None
@@ -50,15 +47,15 @@ class ConnectBody(_Strict):
     """Find out anew which era the command speaks, whatever is remembered of it."""
 
 
-class OptionsBody(_Strict):
+class OptionsBody(Closed):
     options: Options = Options()
 
 
-class RootsBody(_Strict):
+class RootsBody(Closed):
     roots: list[Root]
 
 
-class CallBody(_Strict):
+class CallBody(Closed):
     method: str = Field(min_length=1, max_length=1000)
     params: dict[str, Any] | None = None
     as_task: bool = False

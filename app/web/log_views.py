@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 import anyio.to_thread
 
+from app.core.figures import grouped
 from app.core.json import text as jsontext
 from app.core.lane import apart
 from app.core.times import wire_time
@@ -171,7 +172,7 @@ def found(
         filter=wanted,
         swap=swap,
         rows=_found_rows(session, chosen),
-        words=f"{show.number(len(matching))} of {show.number(len(session.messages))}" if wanted else "",
+        words=f"{grouped(len(matching))} of {grouped(len(session.messages))}" if wanted else "",
         earlier=chosen[0].seq if more else None,
         mark=newest[0].seq if newest else 0,
         methods=sorted(methods)[:METHODS],
@@ -470,7 +471,7 @@ def _half(session: Workspace, message: Message, view: Html | None) -> Half:
         method=message.method or "",
         rpc_id="" if message.rpc_id is None else show.gist(json.dumps(message.rpc_id), 60),
         at=show.clock(message.at),
-        size=f"{show.number(message.size)} B",
+        size=f"{grouped(message.size)} B",
         tree=view,
         raw=text,
         raw_cut=cut,

@@ -30,7 +30,7 @@ from app.web import render as show_as
 from app.web.answers import in_json, show
 from app.web.found import listed, not_listed
 from app.web.problems import Fields, invalid, wants_json
-from app.web.shell import Argument, Context, arguments_of, text_of, tool_keys
+from app.web.shell import Argument, Context, arguments_of, text_of
 
 Mode = Literal["form", "json"]
 Result = TypeVar("Result")
@@ -287,10 +287,9 @@ def _page(found: Found, part: ToolForm) -> ToolPage:
 
 async def _find(request: Request) -> Found:
     session: Workspace = request.state.session
-    items, index = await listed(session, "tools", request.path_params["name"])
-    item = items[index] if isinstance(items[index], dict) else {}
+    key, item = await listed(session, "tools", request.path_params["name"])
     schema = item.get("inputSchema", {"type": "object"})
-    return Found(session, tool_keys(items)[index], text_of(item.get("name")), schema, weighs(schema))
+    return Found(session, key, text_of(item.get("name")), schema, weighs(schema))
 
 
 async def _submitted(request: Request) -> tuple[Entries, bool]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.protocol import judge, rpc
 from app.protocol.links import http as http_link
 from app.sessions import Session
@@ -319,7 +319,7 @@ async def test_an_answer_that_came_too_late_for_its_task_leaves_no_open_ask(sess
     await until(session, lambda: session.inbox.open)
     [ask] = session.inbox.open
     assert session.client_tasks.find(running.task_id or "").asks == running.asks == [ask.id], "once"
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         await session.asks.answer(ask, {"action": "accept", "content": {"name": "x"}}, ME)
     await settled(session, running)
     assert (running.state, ask.state) == ("done", "withdrawn")

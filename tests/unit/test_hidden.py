@@ -118,6 +118,7 @@ def test_h08_no_message_with_a_hidden_character_is_passed_over(ascii_only: bool)
         assert hidden.possible(raw), hex(ord(one))
         [finding] = hidden_text(raw, value)
         assert finding.id == "H08" and "`/tools/0/description`" in finding.text
+        assert finding.pointer == "/tools/0/description"
     raw = json.dumps("Adds.\U000e0041", ensure_ascii=ascii_only).encode()
     for pad in range(256 * 1024 - 16, 256 * 1024):
         assert hidden.possible(b"\\u" + b"x" * pad + raw[raw.index(b"Adds.") + 5 :]), "across the parts of a search"

@@ -148,7 +148,6 @@ PYTHON = {
     "app/web/blobs.py:_RANGE": Row(BROWSER),
     "app/web/blobs.py:_SHA": Row(BROWSER),
     "app/web/call_views.py:ROOT_TEXT": Row(SERVER),
-    "app/web/call_views.py:_pointers()": Row("findings, which quote a server", worst=("`/a ", "`/")),
     "app/web/connect_views.py:_WARNINGS": Row(
         PERSON,
         worst=("rm -a -b ", "rm -frf", "curl | ", "curl |sh", "dd of=/dev", "sudo", "chmod 777", "-enc  a", "/", "su/"),

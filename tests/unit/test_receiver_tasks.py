@@ -16,7 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from app.core.asks import Answer, AnsweredBy, denial, failure
 from app.core.errors import RpcError
-from app.core.tasks.received import PAGE, TERMINAL, ReceiverTask, ReceiverTasks, Status, manners, may_move
+from app.core.tasks.received import PAGE, ReceiverTask, ReceiverTasks, manners
+from app.core.tasks.status import TERMINAL, Status, may_move
 
 PERSON = AnsweredBy("person", "you")
 STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.json.pointer import resolve
 from app.core.json.text import Parsed, parse
 from app.core.rules import frames, notifications, results
 from app.core.wire import Finding
@@ -152,6 +153,20 @@ def test_output_that_fits_is_fine_and_output_that_does_not_is_pointed_at():
     assert rule == "R5-29" and text.startswith("`/a~1b/1` does not fit the output schema")
     assert len(judged(schema, {"a/b": ["x"] * 100})) == 5
     assert judged({"type": "array"}, {})[0][1].startswith("`/` does not fit")
+
+
+@pytest.mark.requirement("R5-29")
+def test_a_finding_about_output_points_into_the_result():
+    schema = {"properties": {"a/b": {"items": {"type": "integer"}}}, "type": "object"}
+    cases: list[tuple[Any, str]] = [({"a/b": [1, "x"]}, "/a~1b/1"), ([], ""), ({"a/b": [["x" * 5_000]]}, "/a~1b/0")]
+    for content, where in cases:
+        result = {"structuredContent": content}
+        [finding] = results.structured_output(schema, result)
+        assert finding.pointer == f"/structuredContent{where}"
+        resolve(result, finding.pointer)
+    nulls = {"additionalProperties": {"type": "null"}}
+    [long] = results.structured_output(nulls, {"structuredContent": {"k" * 5_000: 1}})
+    assert long.pointer is None and len(long.text) < 700
 
 
 @pytest.mark.requirement("R5-07", "R5-29")

@@ -21,11 +21,10 @@ class Entry:
     text: str
     advice: str = ""
 
-    def __call__(self, **values: object) -> Finding:
-        """The finding, with its places filled. Raises KeyError when one of them is not given."""
-        return Finding(
-            self.rule.format_map(values), self.level, self.text.format_map(values), self.advice.format_map(values)
-        )
+    def __call__(self, *, pointer: str | None = None, **values: object) -> Finding:
+        """The finding with its places filled, and where it points to. Raises KeyError when a place is not given."""
+        rule, text, advice = (each.format_map(values) for each in (self.rule, self.text, self.advice))
+        return Finding(rule, self.level, text, advice, pointer=pointer)
 
 
 def entries() -> dict[str, Entry]:
@@ -144,7 +143,7 @@ _REFUSES = "A strict client refuses this result."
 output_missing = _must(
     "R5-29", "The tool declares an output schema, and its result has no `structuredContent`.", _REFUSES
 )
-output_misfit = _must("R5-29", "`{at}` does not fit the output schema: {what!s:.300}.", _REFUSES)
+output_misfit = _must("R5-29", "`{where}` does not fit the output schema: {what!s:.300}.", _REFUSES)
 output_misfit_somewhere = _must(
     "R5-29", "`structuredContent` does not fit the output schema; it is too large to say where.", _REFUSES
 )

@@ -35,7 +35,7 @@ def hidden_text(raw: bytes, value: Any) -> list[Finding]:
             looked += 1 + len(node) // 16
             runs = [node[start:end] for start, end in islice(hidden.find(node), 100)]
             if runs and places < _WEIGHED:
-                findings.append(_hidden(runs, _pointer(place)))
+                findings.append(_hidden(runs, _path(place)))
             places += bool(runs)
         elif isinstance(node, dict):
             first = list(islice(node.items(), _LOOKED_AT - looked))
@@ -59,22 +59,23 @@ def _may_hide(value: Any) -> bool:
     return not value.isascii() if isinstance(value, str) else isinstance(value, dict | list)
 
 
-def _pointer(place: _Place | None) -> str:
+def _path(place: _Place | None) -> list[str]:
     parts: list[str] = []
     while place is not None:
         place, part = place
         parts.append(part)
-    return pointer.join(reversed(parts))[:200] or "/"
+    return parts[::-1]
 
 
-def _hidden(runs: list[str], where: str) -> Finding:
+def _hidden(runs: list[str], path: list[str]) -> Finding:
     """One text with hidden characters. Only what says something, reorders, or stands in a name is against a SHOULD."""
+    where, at = pointer.place(path)
     words = " ".join(said for run in runs if (said := hidden.hidden_words(run)))[:300]
     if words:
-        return catalogue.hidden_words(where=where, words=words)
+        return catalogue.hidden_words(where=where, words=words, pointer=at)
     named = dict.fromkeys(hidden.names(one) for run in runs for one in run[:20])
     kinds = f"{', '.join(list(named)[:4])}{' and others' if len(named) > 4 else ''}"
     many = "a character that does not show" if sum(map(len, runs)) == 1 else "characters that do not show"
-    if where.endswith(("/name", "/uri")) or any(_REORDERING.search(run) for run in runs):
-        return catalogue.hidden_and_grave(where=where, many=many, kinds=kinds)
-    return catalogue.hidden(where=where, many=many, kinds=kinds)
+    if path[-1:] in (["name"], ["uri"]) or any(_REORDERING.search(run) for run in runs):
+        return catalogue.hidden_and_grave(where=where, many=many, kinds=kinds, pointer=at)
+    return catalogue.hidden(where=where, many=many, kinds=kinds, pointer=at)

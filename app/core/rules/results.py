@@ -114,5 +114,9 @@ def structured_output(schema: Any, result: Any) -> list[Finding]:
         return [catalogue.output_unchecked(why=fault)]
     if errors is None:
         return [catalogue.output_misfit_somewhere()]
-    found = [(pointer.join(error.instance_path)[:200] or "/", error.message) for error in errors[:5]]
-    return [catalogue.output_misfit(at=at, what=what) for at, what in found]
+    findings = []
+    for error in errors[:5]:
+        where, at = pointer.place(error.instance_path)
+        inside = None if at is None else f"/structuredContent{at}"
+        findings.append(catalogue.output_misfit(where=where, what=error.message, pointer=inside))
+    return findings

@@ -28,8 +28,6 @@ TASKS = f"{PREFIX}tasks"
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
-MODERN_ERRORS = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
-"""Errors that only a server of this era sends: whoever answers so speaks it (R6-10)."""
 
 ROUND_METHODS = frozenset({"tools/call", "prompts/get", "resources/read"})
 """Requests that may be answered with `input_required` (R6-30)."""

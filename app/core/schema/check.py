@@ -106,11 +106,6 @@ def unchecked(schema: Any) -> str:
     return Check(schema).why
 
 
-def fits(schema: Any, value: Any, root: Any = None) -> bool:
-    """Whether a value fits a schema; an unusable schema fits nothing. `root` holds what `$ref` points to."""
-    return Check(with_definitions(schema, root)).fits(value)
-
-
 def with_definitions(schema: Any, root: Any) -> Any:
     """A part of a schema as one that stands alone."""
     if not isinstance(schema, dict) or not isinstance(root, dict):

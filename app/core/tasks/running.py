@@ -13,12 +13,10 @@ from typing import Any, Literal
 
 from app.core.asks import related_task_of
 from app.core.rules import catalogue
-from app.core.times import LAST_MOMENT, wire_time
+from app.core.tasks.status import STATUSES, Status, Task, may_move
+from app.core.times import wire_time
 from app.core.wire import NO_FINDINGS, Finding, Findings
 
-Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
-STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
-TERMINAL: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
 TaskSupport = Literal["required", "optional", "forbidden", "absent"]
 Ending = Literal["not found", "lost", "not listed"]
 
@@ -27,7 +25,6 @@ DEFAULT_POLL_MS = 1_000
 FASTEST_POLL_MS = 500
 """We never poll faster, whatever the server says (F18)."""
 IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
-_VISITS = 500
 _WORDS = 2_000
 _MOST_MS = 10**15
 
@@ -221,53 +218,23 @@ def _milliseconds(value: Any, *, least: int) -> tuple[int | None, bool]:
     return int(min(value, _MOST_MS)), True
 
 
-def may_move(before: Status, after: Status) -> bool:
-    """The legal edges (R1-20); staying is no move."""
-    return before not in TERMINAL and after != before
-
-
 def poll_seconds(poll: int | None) -> float:
     """How long to wait between two polls: as the server says, within reason (R2-10, F18)."""
     return max(FASTEST_POLL_MS, DEFAULT_POLL_MS if poll is None else poll) / 1000
 
 
-@dataclass(slots=True, frozen=True)
-class Visit:
-    """One thing that happened in the life of a task."""
-
-    at: float
-    what: str
-    """`created`, `notified`, `asked`, `answered`, `outlived`, `not found`, `lost`, `known`, `stopped`, or a method."""
-    text: str = ""
-    seq: int | None = None
-    """Of the request, or of the notification."""
-    reply_seq: int | None = None
-    words: str = ""
-    """What the server said with its status."""
-
-
 @dataclass(slots=True)
-class ClientTask:
+class ClientTask(Task):
     """A task that the server executes for us. Mirrors the server's status; `gone` when it can no longer be asked."""
 
-    id: str
-    """Ours, for pages and addresses; the wire's is `task_id`."""
-    task_id: str
     wire: TaskWire
     connection: int
     """Which connection of the session knows it."""
-    known_at: float
-    known: float
-    """Monotonic: when we first heard of it, which is when its TTL begins for us."""
-    status: Status = "working"
-    message: str | None = None
-    ttl: int | None = None
     poll: int | None = None
     created_at: str | None = None
     updated_at: str | None = None
     call_id: str | None = None
     tool: str = ""
-    requested_ttl: int | None = None
     immediate: str | None = None
     """What the server wants a model to hear at once (R2-44)."""
     gone: Ending | None = None
@@ -291,15 +258,12 @@ class ClientTask:
     """Which ask each key of its `inputRequests` became; a key is asked once (R7-21)."""
     next_poll: float | None = None
     """Monotonic: when the next poll is due."""
-    polls: int = 0
     notified: int = 0
     asks: list[str] = field(default_factory=list)
     log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
     """Who knows what was remarked about it."""
     beside: set[int] = field(default_factory=set)
     """The messages that were remarked on for its sake."""
-    visits: list[Visit] = field(default_factory=list)
-    """What happened, oldest first; of very many polls the oldest are forgotten."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -307,32 +271,9 @@ class ClientTask:
         return self.log.findings_of(self.beside, [self.id], about=self.id)
 
     @property
-    def terminal(self) -> bool:
-        return self.status in TERMINAL
-
-    @property
     def live(self) -> bool:
         """It may still change, and we can ask for it."""
         return not self.terminal and self.gone is None
-
-    @property
-    def expires(self) -> float | None:
-        """Monotonic time at which its TTL is over."""
-        return None if self.ttl is None else self.known + self.ttl / 1000
-
-    @property
-    def expires_at(self) -> float | None:
-        """The same on the wall."""
-        return None if self.ttl is None else min(self.known_at + self.ttl / 1000, LAST_MOMENT)
-
-    def visit(
-        self, at: float, what: str, text: str = "", seq: int | None = None, reply: int | None = None, words: str = ""
-    ) -> None:
-        """Remember one thing that happened."""
-        if len(self.visits) >= _VISITS:
-            polls = (place for place, one in enumerate(self.visits) if one.what == self.wire.get)
-            del self.visits[next(polls, 1)]
-        self.visits.append(Visit(at, what, text, seq, reply, words))
 
     def take(self, seen: Seen, at: float) -> tuple[bool, list[Finding]]:
         """What the server says now: whether anything changed, and what is wrong with it.
@@ -356,8 +297,8 @@ class ClientTask:
         task: dict[str, Any] = {
             "taskId": self.task_id,
             "status": self.status,
-            "createdAt": self.created_at or wire_time(self.known_at),
-            "lastUpdatedAt": self.updated_at or self.created_at or wire_time(self.known_at),
+            "createdAt": self.created_at or wire_time(self.began_at),
+            "lastUpdatedAt": self.updated_at or self.created_at or wire_time(self.began_at),
             self.wire.ttl: self.ttl,
         }
         if self.poll is not None:

@@ -24,6 +24,7 @@ import anyio.abc
 
 from app.core.errors import Trouble
 from app.core.json.text import parse
+from app.core.log import MessageLog
 from app.core.rules import catalogue
 from app.core.targets import HttpTarget
 from app.core.wire import Exchange, Finding, RpcId, id_key
@@ -361,9 +362,9 @@ async def _beginning(answer: Answer, limit: int = _SHOWN) -> bytes:
 class _HttpLink:
     """What both HTTP transports share: the queue, the headers, the record of exchanges."""
 
-    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
         self._target, self._limits, self._host = target, limits, host
-        self._exchanges = Exchanges(egress, host, target.secret)
+        self._exchanges = Exchanges(egress, log, target.secret)
         self._put, self._take = anyio.create_memory_object_stream[Inbound](_QUEUE)
         self._group: anyio.abc.TaskGroup | None = None
         self._waiting: dict[RpcId, anyio.CancelScope] = {}
@@ -507,8 +508,8 @@ def _delivering(about: Outbound) -> Iterator[None]:
 class StreamableLink(_HttpLink):
     """Streamable HTTP of 2025-03-26 and later (R5-41…R5-46)."""
 
-    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
-        super().__init__(target, limits, egress, host)
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
+        super().__init__(target, limits, egress, host, log)
         self._session_id: str | None = None
 
     def _headers(self, accept: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
@@ -806,8 +807,8 @@ class _Resume:
 class SseLink(_HttpLink):
     """HTTP with SSE of 2024-11-05: one stream for everything the server says, POSTs for what we say (R5-47)."""
 
-    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
-        super().__init__(target, limits, egress, host)
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
+        super().__init__(target, limits, egress, host, log)
         self._endpoint: str | None = None
         self._named: str | None = None
         """The endpoint as the server named it, before any redirect."""
@@ -922,13 +923,15 @@ class SseLink(_HttpLink):
 
 
 @asynccontextmanager
-async def open_http(target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> AsyncGenerator[Link, None]:
+async def open_http(
+    target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog
+) -> AsyncGenerator[Link, None]:
     """A link to an HTTP server. Nothing is dialled before the first frame, so this cannot fail on the network."""
     try:
         split(target.url)
     except EgressError as fault:
         raise LinkError(egress_trouble(fault, target.url)) from None
-    link = (SseLink if target.transport == "sse" else StreamableLink)(target, limits, egress, host)
+    link = (SseLink if target.transport == "sse" else StreamableLink)(target, limits, egress, host, log)
     try:
         yield link
     finally:

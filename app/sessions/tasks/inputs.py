@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from app.core import asks
 from app.core.asks import Answer, Ask, Delivery
 from app.core.calls import Call, Leg
-from app.core.errors import Gone, RpcError
+from app.core.errors import Conflict, Gone, RpcError
 from app.core.inbox import InboxFull
 from app.core.json.text import dump
 from app.core.rules import catalogue
 from app.core.tasks.running import ClientTask
+from app.protocol.rpc import Reply
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.protocol.rpc import Reply
     from app.sessions.workspace import Workspace
 
 
@@ -77,8 +77,8 @@ class TaskInputs:
         method, params, findings = asks.admit_embedded(request, session.options, connection.offered)
         for finding in findings:
             session.messages.remark(seq, finding, about=key)
-        ask = session.asks.new("task-input", method, params, seq, call_id=task.call_id, task=task, about=key)
-        ask.deliver = partial(self._deliver, task, key, ask)
+        deliver = partial(self._deliver, task, key)
+        ask = session.asks.new("task-input", method, params, seq, deliver, call_id=task.call_id, task=task, about=key)
         task.inputs[key] = ask.id
         if session.asks.put(ask):
             session.start_soon(session.asks.hand_over, ask)
@@ -98,7 +98,7 @@ class TaskInputs:
             return "sent"
         try:
             await self._update(task, key, answer)
-        except Gone:
+        except Conflict:
             if ask.recorded:
                 task.inputs.pop(key, None)  # the next poll asks again
             elif not task.live:  # no poll will take it back any more
@@ -146,8 +146,6 @@ class TaskInputs:
 
     def reply_of(self, task: ClientTask, call: Call) -> Reply | None:
         """The result or error that stands in the task, as the reply of its call; None while there is none."""
-        from app.protocol.rpc import Reply
-
         if task.payload is None or task.payload_seq is None:
             return None
         call.legs.append(Leg(None, task.payload_sent, task.payload_seq))

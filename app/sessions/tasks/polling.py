@@ -18,10 +18,12 @@ from app.core.rules import catalogue
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
+from app.protocol.links.base import LinkError
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import OutOfTime, Patience
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Reply
     from app.sessions.workspace import Workspace
 
 _FAILED_POLLS = 5
@@ -162,10 +164,6 @@ class Polling:
         """Send a request about a task; its place in the log, and the reply, None when there is none.
 
         No related-task in these: the task is named in the params (R2-31)."""
-        from app.protocol.links.base import LinkError
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         sent: list[int] = []
 
         def told(rpc_id: RpcId, seq: int) -> None:
