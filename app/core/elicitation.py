@@ -14,7 +14,7 @@ from app.core.errors import INVALID_PARAMS, RpcError
 from app.core.json.pointer import escape
 from app.core.links import url_findings
 from app.core.rules import catalogue
-from app.core.rules.requests import null_members
+from app.core.rules.frames import null_members
 from app.core.wire import Finding
 
 

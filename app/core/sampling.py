@@ -11,7 +11,7 @@ from app.core.errors import INVALID_PARAMS, RpcError
 from app.core.json.text import whole
 from app.core.options import Options
 from app.core.rules import catalogue
-from app.core.rules.requests import null_members
+from app.core.rules.frames import null_members
 from app.core.rules.results import is_base64
 from app.core.wire import Finding
 

@@ -265,8 +265,7 @@ class Connection:
             if self.tasks is not None and method in TASK_METHODS:
                 return await self._task_operation(method, params, seq)
             if method in METHODS:
-                for finding in admit(method, params, self.options, self.offered):
-                    self._log.remark(seq, finding)
+                self._log.remark(seq, *admit(method, params, self.options, self.offered))
                 if self.tasks is not None and "task" in params and self._takes_tasks_of(method):
                     if params["task"] is not None:
                         return self._become_receiver(request)

@@ -420,12 +420,11 @@ class Rpc:
         meant = heads(frame.raw) if parsed.problem is not None else []
         over_http, refusal = frame.exchange is not None, frame.place == "refusal"
         remarks = frames.frame(parsed, "in", over_http=over_http, refusal=refusal, meant=any(h.members for h in meant))
-        for finding in (*remarks, *frame.findings):
-            self._log.remark(message.seq, finding)
+        self._log.remark(message.seq, *remarks, *frame.findings)
         value = parsed.value
-        large, hidden = len(frame.raw) > THREAD_ABOVE, hidden_text
-        for finding in await apart(hidden, frame.raw, value) if large else hidden(frame.raw, value):
-            self._log.remark(message.seq, finding)
+        large = len(frame.raw) > THREAD_ABOVE
+        hidden = await apart(hidden_text, frame.raw, value) if large else hidden_text(frame.raw, value)
+        self._log.remark(message.seq, *hidden)
         match message.kind:
             case "response" | "error":
                 if frame.place == "unasked":
@@ -527,8 +526,7 @@ class Rpc:
         pending.done.set()
 
     def _hear(self, message: Message, method: str, params: dict[str, Any]) -> None:
-        for finding in notifications.notification(method, params, self.version):
-            self._log.remark(message.seq, finding)
+        self._log.remark(message.seq, *notifications.notification(method, params, self.version))
         if method == "notifications/progress":
             self._progress(message, params)
         elif method == "notifications/cancelled":
@@ -560,10 +558,9 @@ class Rpc:
             fate = self._fates.get(_ended(key)) or self._fates.get(key)
             self._log.remark(message.seq, notifications.stray_progress(fate))
             return
-        finding = notifications.progress_rises(pending.last_progress, params.get("progress"))
-        if finding is not None:
-            self._log.remark(message.seq, finding)
-        value = notifications.number(params.get("progress"))
+        said = params.get("progress")
+        self._log.remark(message.seq, *notifications.progress_rises(pending.last_progress, said))
+        value = notifications.number(said)
         if value is not None:
             pending.last_progress = value if pending.last_progress is None else max(value, pending.last_progress)
             pending.on_progress(params, message.seq)

@@ -20,7 +20,6 @@ from app.core.lane import apart
 from app.core.links import required_links
 from app.core.rules import catalogue, stateless
 from app.core.rules.notifications import number
-from app.core.rules.requests import METHOD_CAPABILITY
 from app.core.rules.results import structured_output
 from app.core.tasks.running import CORE
 from app.core.wire import Finding, RpcId
@@ -281,8 +280,7 @@ class Calls(Mapping[str, Call]):
             data = fields.get("data") if reply.unread is None else None
             failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
             call.links, remarks = required_links(failed)
-            for finding in remarks:
-                self._session.messages.remark(reply.seq, finding)
+            self._session.messages.remark(reply.seq, *remarks)
             self.fail(call, failed)
             return
         result = reply.value.get("result")
@@ -298,8 +296,7 @@ class Calls(Mapping[str, Call]):
         finally:
             self._judging.discard(call.id)
         findings += self._check_task(call, result)
-        for finding in findings:
-            self._session.messages.remark(reply.seq, finding)
+        self._session.messages.remark(reply.seq, *findings)
         self.settle(call, "done")
 
     def _check_task(self, call: Call, result: Any) -> list[Finding]:
@@ -372,8 +369,8 @@ class Calls(Mapping[str, Call]):
         if not self._session.wire.server_asks and call.method in stateless.GONE_METHODS:
             self._session.messages.remark(seq, catalogue.gone_method(method=call.method))
             return
-        capability = METHOD_CAPABILITY.get(call.method)
-        if capability is not None and not self._session.info.offers(capability):
+        capability = self._session.info.undeclared(call.method)
+        if capability is not None:
             self._session.messages.remark(seq, catalogue.not_offered(method=call.method, capability=capability))
 
     def _progress(self, call: Call, values: dict[str, Any], patience: Patience) -> None:

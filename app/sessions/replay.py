@@ -89,8 +89,7 @@ class Replay(Workspace):
         parsed = parse(frame.raw)
         message = self.messages.record(frame.direction, frame.raw, parsed)
         if frame.direction == "in":
-            for finding in frames.frame(parsed, "in"):
-                self.messages.remark(message.seq, finding)
+            self.messages.remark(message.seq, *frames.frame(parsed, "in"))
         value = parsed.value
         if not isinstance(value, dict):
             return

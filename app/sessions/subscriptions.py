@@ -170,8 +170,7 @@ class Subscriptions:
                     error = reply.value["error"]
                     fields = error if isinstance(error, dict) else {}
                     self._end(one, "refused", f"{fields.get('code')} {fields.get('message')}"[:300])
-                    finding = stateless.error_finding(stateless.error_code(error), error)
-                    if finding is not None:
+                    for finding in stateless.error_findings(stateless.error_code(error), error):
                         self._remark(one, reply.seq, finding)
                 else:
                     self._end(one, "ended", "The server ended it.")

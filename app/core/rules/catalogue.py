@@ -7,17 +7,17 @@ long. Nothing here decides anything: that is for the modules beside this one, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 from app.core.wire import Finding, Level
 
 
-@dataclass(slots=True, frozen=True)
-class Entry:
-    """One kind of finding. Each text may have places to fill; a rule that is one itself is named by whoever calls."""
+class Entry(NamedTuple):
+    """One kind of finding. Its texts have places to fill; where its rule is one, the caller knows which it is."""
 
-    rule: str
     level: Level
+    rule: str
     text: str
     advice: str = ""
 
@@ -32,20 +32,7 @@ def entries() -> dict[str, Entry]:
     return {name: one for name, one in globals().items() if isinstance(one, Entry)}
 
 
-def _must(rule: str, text: str, advice: str = "") -> Entry:
-    """It breaks a MUST."""
-    return Entry(rule, "must", text, advice)
-
-
-def _should(rule: str, text: str, advice: str = "") -> Entry:
-    """It is against a SHOULD."""
-    return Entry(rule, "should", text, advice)
-
-
-def _note(rule: str, text: str, advice: str = "") -> Entry:
-    """It only informs."""
-    return Entry(rule, "note", text, advice)
-
+_must, _should, _note = partial(Entry, "must"), partial(Entry, "should"), partial(Entry, "note")
 
 # --------------------------------------------------------------------------------------------- frames: a line or a body
 

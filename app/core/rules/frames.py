@@ -104,3 +104,9 @@ def stray_reply(rpc_id: Any, fate: str | None) -> Finding:
     if fate is None:
         return catalogue.unknown_reply(rpc_id=json.dumps(rpc_id))
     return catalogue.second_reply() if fate == "answered" else catalogue.late_reply(fate=fate)
+
+
+def null_members(params: dict[str, Any], rule: str, *names: str) -> list[Finding]:
+    """Members that sloppy serialisers write as null, where absent is meant (as with `task`, R1-82)."""
+    found = (name for name in names if name in params and params[name] is None)
+    return [catalogue.null_member(rule=rule, name=name) for name in found]

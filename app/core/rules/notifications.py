@@ -68,14 +68,14 @@ def number(value: Any) -> float | None:
         return None
 
 
-def progress_rises(before: float | None, now: Any) -> Finding | None:
+def progress_rises(before: float | None, now: Any) -> list[Finding]:
     """Progress values must rise (R5-23)."""
     value = number(now)
     if value is None:
-        return catalogue.progress_no_number(said=json.dumps(now))
+        return [catalogue.progress_no_number(said=json.dumps(now))]
     if before is not None and value <= before:
-        return catalogue.progress_falls(before=before, now=value)
-    return None
+        return [catalogue.progress_falls(before=before, now=value)]
+    return []
 
 
 def stray_progress(fate: str | None) -> Finding:

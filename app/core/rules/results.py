@@ -13,15 +13,15 @@ from app.core.schema.cost import TooCostly
 from app.core.wire import Finding
 
 
-def version_answer(asked: str, got: Any) -> Finding | None:
+def version_answer(asked: str, got: Any) -> list[Finding]:
     """What to say of the revision that the server chose (R5-03)."""
     if got == asked:
-        return None
+        return []
     if got in HANDSHAKE_VERSIONS:
-        return catalogue.version_chosen(asked=asked, got=got)
+        return [catalogue.version_chosen(asked=asked, got=got)]
     if got in STATELESS_VERSIONS:
-        return catalogue.version_without_initialize(got=got)
-    return catalogue.version_unknown(got=json.dumps(got))
+        return [catalogue.version_without_initialize(got=got)]
+    return [catalogue.version_unknown(got=json.dumps(got))]
 
 
 _RULES = {

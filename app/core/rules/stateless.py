@@ -105,11 +105,10 @@ def result_kind(method: str, result: Any, *, tasks_offered: bool) -> tuple[Resul
     return ("task", None) if tasks_offered else ("invalid", catalogue.task_undeclared())
 
 
-def missing_result_type(version: str | None, result: Any) -> Finding | None:
+def missing_result_type(version: str | None, result: Any) -> list[Finding]:
     """A server of this revision says what kind of result it sends."""
-    if not is_modern(version) or not isinstance(result, dict) or "resultType" in result:
-        return None
-    return catalogue.result_type_missing()
+    said = not is_modern(version) or not isinstance(result, dict) or "resultType" in result
+    return [] if said else [catalogue.result_type_missing()]
 
 
 # -------------------------------------------------------------------------------------------------------- errors
@@ -130,19 +129,19 @@ def version_refused(error: Any, ours: str = VERSION) -> Finding:
     return catalogue.version_refused(ours=ours, said=said)
 
 
-def error_finding(code: int | None, error: Any) -> Finding | None:
+def error_findings(code: int | None, error: Any) -> list[Finding]:
     """What to remark beside an error of this era."""
     match code:
         case -32020:
-            return catalogue.header_mismatch_again()
+            return [catalogue.header_mismatch_again()]
         case -32021:
-            return missing_capability(error)
+            return [missing_capability(error)]
         case -32022:
-            return version_refused(error)
+            return [version_refused(error)]
         case -32042:
-            return catalogue.url_error()
+            return [catalogue.url_error()]
         case _:
-            return None
+            return []
 
 
 # --------------------------------------------------------------------------------------------------- input required

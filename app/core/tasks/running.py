@@ -311,11 +311,10 @@ class ClientTask(Task):
 # ---------------------------------------------------------------------------------------------------------- findings
 
 
-def first_status(wire: TaskWire, status: Status | None) -> Finding | None:
+def first_status(wire: TaskWire, status: Status | None) -> list[Finding]:
     """A new task begins with `working` (R2-08). One with a status that nobody knows is remarked already."""
-    if status is None or status in wire.starts:
-        return None
-    return catalogue.task_begins_otherwise(status=status)
+    proper = status is None or status in wire.starts
+    return [] if proper else [catalogue.task_begins_otherwise(status=status)]
 
 
 def related(result: Any, task_id: str) -> list[Finding]:

@@ -75,8 +75,7 @@ class TaskInputs:
         if connection is None:
             return
         method, params, findings = asks.admit_embedded(request, session.options, connection.offered)
-        for finding in findings:
-            session.messages.remark(seq, finding, about=key)
+        session.messages.remark(seq, *findings, about=key)
         deliver = partial(self._deliver, task, key)
         ask = session.asks.new("task-input", method, params, seq, deliver, call_id=task.call_id, task=task, about=key)
         task.inputs[key] = ask.id

@@ -126,8 +126,7 @@ class ClientTasks:
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
-            for finding in findings:
-                session.messages.remark(reply.seq, finding)
+            session.messages.remark(reply.seq, *findings)
             return None
         task = self.new(seen, wire)
         task.call_id, task.tool = call.id, call.subject
@@ -136,9 +135,7 @@ class ClientTasks:
         task.status, task.message = seen.status or task.status, seen.message
         if task.terminal:
             task.ended_at = session.wall()
-        first = tasks.first_status(wire, seen.status)
-        if first is not None:
-            findings.append(first)
+        findings += tasks.first_status(wire, seen.status)
         if not call.as_task and wire is CORE:
             findings.append(catalogue.task_unasked())
         if seen.task_id in self.known:
