@@ -21,7 +21,7 @@ from tests.drive_http import raw_web, stream_words
 from tests.drive_modern import PREFIX, ask_form, modern_peer, modern_stdio, needs, reach, witnessed
 from tests.drive_tasks import DONE as FINISHED
 from tests.drive_tasks import begin, task_peer, text_of
-from tests.protocol.test_asks import DONE, FORM, SAMPLE, Raw, answered, operate, replies, request, say, task_of
+from tests.sessions.test_asks import DONE, FORM, SAMPLE, Raw, answered, operate, replies, request, say, task_of
 
 TASK = "notifications/tasks/status"
 
