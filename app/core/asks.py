@@ -14,7 +14,7 @@ from typing import Any, Literal
 from app.core import elicitation, sampling
 from app.core.errors import METHOD_NOT_FOUND, Gone, Invalid, RpcError
 from app.core.options import Options
-from app.core.rules.stateless import elicitation_id
+from app.core.rules import catalogue
 from app.core.wire import NO_FINDINGS, Finding, Findings
 
 AskKind = Literal["form", "url", "sampling", "roots"]
@@ -249,7 +249,7 @@ def admit_embedded(
     if method == "roots/list":
         return method, params, []
     findings = admit(method, params, options, capabilities, stateless=True)
-    return method, params, [*findings, elicitation_id()] if "elicitationId" in params else findings
+    return method, params, [*findings, catalogue.elicitation_id()] if "elicitationId" in params else findings
 
 
 # ----------------------------------------------------------------------------------------- what may be answered

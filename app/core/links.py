@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from app import bounds
 from app.core.calls import CallError, RequiredLink
+from app.core.rules import catalogue
 from app.core.wire import Finding
 
 URL_ELICITATION_REQUIRED = -32042
@@ -134,34 +135,23 @@ def url_findings(url: str) -> list[Finding]:
     """What to warn of before a person opens an address (R4-43)."""
     link = read(url)
     if link is None:
-        return [Finding("R4-44", "must", _why_not(url), "Decline it.")]
+        return [_why_not(url)]
     findings = []
     if link.user:
-        findings.append(
-            Finding("R4-43", "should", "The address has a user name before the host, as tricks do.", "Look twice.")
-        )
+        findings.append(catalogue.link_with_user())
     if link.foreign:
-        findings.append(
-            Finding(
-                "R4-43",
-                "should",
-                f"The host is written in other letters: {link.host}.",
-                "It may imitate another one.",
-            )
-        )
+        findings.append(catalogue.link_foreign(host=link.host))
     if link.scheme == "http" and not link.loopback:
-        findings.append(
-            Finding("R4-43", "should", "The address is not encrypted (http).", "Type nothing secret there.")
-        )
+        findings.append(catalogue.link_unencrypted())
     if link.port not in (None, 80, 443) and not link.loopback:
-        findings.append(Finding("R4-43", "note", f"The address uses the unusual port {link.port}.", ""))
+        findings.append(catalogue.link_port(port=link.port))
     return findings
 
 
-def _why_not(url: str) -> str:
+def _why_not(url: str) -> Finding:
     if not url[:8].lower().startswith(("http://", "https://")):
-        return "This is not an http or https address, so it cannot be opened from here."
-    return "This is not an http or https address that all browsers read alike, so it cannot be opened from here."
+        return catalogue.link_not_web()
+    return catalogue.link_ambiguous()
 
 
 def required_links(error: CallError) -> tuple[list[RequiredLink], list[Finding]]:
@@ -172,24 +162,20 @@ def required_links(error: CallError) -> tuple[list[RequiredLink], list[Finding]]
         return [], []
     listed = error.data.get("elicitations") if isinstance(error.data, dict) else None
     if not isinstance(listed, list) or not listed:
-        what = "Error -32042 names no address: `data.elicitations` must be a list with at least one."
-        return [], [Finding("R4-48", "must", what, "Ask whoever runs the server where to sign in.")]
+        return [], [catalogue.links_missing()]
     links: list[RequiredLink] = []
     findings: list[Finding] = []
     for at, entry in enumerate(listed[: bounds.REQUIRED_LINKS]):
         problem = _problem(entry)
         if problem:
-            findings.append(Finding("R4-48", "must", f"`/data/elicitations/{at}` {problem}", "It cannot be opened."))
+            findings.append(catalogue.links_entry_broken(at=at, problem=problem))
             continue
         message = entry.get("message")
         if not isinstance(message, str):
-            what = f"`/data/elicitations/{at}` says no `message`, so nobody knows what it is for."
-            findings.append(Finding("R4-48", "must", what, "Look twice before you open it."))
+            findings.append(catalogue.links_entry_wordless(at=at))
         links.append(RequiredLink(entry["elicitationId"], message if isinstance(message, str) else "", entry["url"]))
     if len(listed) > bounds.REQUIRED_LINKS:
-        findings.append(
-            Finding("R4-48", "note", f"It names {len(listed)} addresses; {bounds.REQUIRED_LINKS} are shown.", "")
-        )
+        findings.append(catalogue.links_too_many(count=len(listed), most=bounds.REQUIRED_LINKS))
     return links, findings
 
 

@@ -18,7 +18,7 @@ from app.core.errors import METHOD_NOT_FOUND, RpcError, Trouble
 from app.core.log import MessageLog
 from app.core.options import Options
 from app.core.revisions import Era, Wire
-from app.core.rules import checks
+from app.core.rules import catalogue
 from app.core.targets import AnyTarget
 from app.core.tasks.received import AWAITING, TASK_METHODS, ReceiverTask, ReceiverTasks
 from app.core.wire import Finding, Message, RpcId
@@ -265,19 +265,18 @@ class Connection:
             if self.tasks is not None and method in TASK_METHODS:
                 return await self._task_operation(method, params, seq)
             if method in METHODS:
-                for finding in admit(method, params, self.options, self.offered):
-                    self._log.remark(seq, finding)
+                self._log.remark(seq, *admit(method, params, self.options, self.offered))
                 if self.tasks is not None and "task" in params and self._takes_tasks_of(method):
                     if params["task"] is not None:
                         return self._become_receiver(request)
-                    self._log.remark(seq, checks.null_task())
+                    self._log.remark(seq, catalogue.null_task())
                 await self._asks.asked(request)
                 return None
         except RpcError as refusal:
             if refusal.code == METHOD_NOT_FOUND:
                 self._log.remark(seq, self._not_handled(method))
             elif refusal.rule:
-                self._log.remark(seq, checks.refused_params(refusal.rule, refusal.message))
+                self._log.remark(seq, catalogue.refused_params(rule=refusal.rule, why=refusal.message))
             raise
         self._log.remark(seq, self._not_handled(method))
         raise RpcError(METHOD_NOT_FOUND, "Method not found", {"method": method})
@@ -285,7 +284,7 @@ class Connection:
     def _not_handled(self, method: str) -> Finding:
         """Why a request was answered with -32601: nothing is agreed yet, or it was not offered."""
         early = self._version is None and method in METHODS
-        return checks.not_agreed_yet(method) if early else checks.not_handled(method)
+        return catalogue.not_agreed_yet(method=method) if early else catalogue.not_handled(method=method)
 
     # ---- receiver tasks (2025-11-25)
 

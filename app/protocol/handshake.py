@@ -20,7 +20,7 @@ from app.core.errors import Trouble
 from app.core.log import MessageLog
 from app.core.options import Options
 from app.core.revisions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era
-from app.core.rules import checks, stateless
+from app.core.rules import results, stateless
 from app.core.wire import RpcId
 from app.protocol.envelope import Envelope, Plain
 from app.protocol.judge import judge
@@ -361,11 +361,8 @@ class Handshake:
         if not isinstance(listed, list):  # so it is no server of this era, and is not judged by its rules
             self._host.step("no supported versions", side="them", seq=reply.seq)
             return FallBack("its answer to `server/discover` names no revisions")
-        for finding in await judge("server/discover", envelope.version, result, len(reply.raw)):
-            self._log.remark(reply.seq, finding)
-        missing = stateless.missing_result_type(envelope.version, result)
-        if missing is not None:
-            self._log.remark(reply.seq, missing)
+        self._log.remark(reply.seq, *await judge("server/discover", envelope.version, result, len(reply.raw)))
+        self._log.remark(reply.seq, *stateless.missing_result_type(envelope.version, result))
         supported = [each for each in listed if isinstance(each, str)]
         meta = fields.get("_meta")
         name = meta.get(stateless.META_SERVER) if isinstance(meta, dict) else None
@@ -440,11 +437,8 @@ class Handshake:
         result = reply.value.get("result")
         fields = result if isinstance(result, dict) else {}
         version = fields.get("protocolVersion")
-        finding = checks.version_answer(asked, version)
-        if finding is not None:
-            self._log.remark(reply.seq, finding)
-        for finding in await judge("initialize", asked, result, len(reply.raw)):
-            self._log.remark(reply.seq, finding)
+        self._log.remark(reply.seq, *results.version_answer(asked, version))
+        self._log.remark(reply.seq, *await judge("initialize", asked, result, len(reply.raw)))
         name = fields.get("serverInfo")
         self._host.step(
             f"{version} agreed, {_named(name)}" if version in HANDSHAKE_VERSIONS else f"{version}",

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from app.core.json.text import THREAD_ABOVE
 from app.core.lane import apart
-from app.core.rules import checks, stateless
+from app.core.rules import results, stateless
 from app.core.wire import Finding
 
 _JUDGED = 500
@@ -34,8 +34,8 @@ async def judge(method: str, version: str | None, result: Any, size: int) -> lis
 
 def _judged(method: str, version: str, result: dict[str, Any]) -> list[Finding]:
     complaints = _complaints(method, version, result)
-    found = [checks.result_shape(method, version, complaints)] if complaints else []
-    return found + checks.base64_parts(method, result)
+    found = [results.result_shape(method, version, complaints)] if complaints else []
+    return found + results.base64_parts(method, result)
 
 
 def _complaints(method: str, version: str, result: dict[str, Any]) -> list[str]:

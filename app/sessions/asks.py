@@ -20,9 +20,10 @@ from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
 from app.core.errors import INTERNAL_ERROR, Conflict, Gone, Invalid, RpcError
 from app.core.inbox import Inbox, InboxFull
+from app.core.rules import catalogue
 from app.core.tasks.received import ReceiverTask, ReceiverTasks
 from app.core.tasks.running import ClientTask
-from app.core.wire import Finding, Message
+from app.core.wire import Message
 from app.protocol.rpc import Incoming
 from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
 
@@ -123,8 +124,7 @@ class Asks:
                     self._session.changed("call.changed", call.id)
         if known:
             return
-        finding = Finding("R4-46", "note", "No open link has this elicitation id, or it was done before.", "Ignored.")
-        self._session.messages.remark(message.seq, finding)
+        self._session.messages.remark(message.seq, catalogue.elicitation_unknown())
 
     def connection_ended(self, number: int, reason: str) -> None:
         """A connection is gone: waiters are released, its asks are lost, nothing is sent (R1-88)."""

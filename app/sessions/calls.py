@@ -18,8 +18,9 @@ from app.core.errors import Conflict, Invalid, NotConnected
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
 from app.core.lane import apart
 from app.core.links import required_links
-from app.core.rules import checks, stateless
-from app.core.tasks import running as tasks
+from app.core.rules import catalogue, stateless
+from app.core.rules.notifications import number
+from app.core.rules.results import structured_output
 from app.core.tasks.running import CORE
 from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
@@ -167,13 +168,13 @@ class Calls(Mapping[str, Call]):
         support = self._session.client_tasks.support(given.get("name"))
         if wanted or by_hand:
             if wanted and support.no_task and not force:
-                return params, False, [tasks.dropped(support.no_task)]
-            findings = [tasks.forced(support.no_task)] if support.no_task else []
+                return params, False, [catalogue.task_dropped(why=support.no_task)]
+            findings = [catalogue.task_forced(why=support.no_task)] if support.no_task else []
             return (given if by_hand else {**given, **CORE.ask(ttl)}), True, findings
         if support.no_plain:
             if not force:
                 raise Invalid(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
-            return params, False, [tasks.forced(support.no_plain)]
+            return params, False, [catalogue.task_forced(why=support.no_plain)]
         return params, False, []
 
     def cancel(self, cid: str, reason: str = "cancelled by the person") -> Call:
@@ -279,8 +280,7 @@ class Calls(Mapping[str, Call]):
             data = fields.get("data") if reply.unread is None else None
             failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
             call.links, remarks = required_links(failed)
-            for finding in remarks:
-                self._session.messages.remark(reply.seq, finding)
+            self._session.messages.remark(reply.seq, *remarks)
             self.fail(call, failed)
             return
         result = reply.value.get("result")
@@ -296,8 +296,7 @@ class Calls(Mapping[str, Call]):
         finally:
             self._judging.discard(call.id)
         findings += self._check_task(call, result)
-        for finding in findings:
-            self._session.messages.remark(reply.seq, finding)
+        self._session.messages.remark(reply.seq, *findings)
         self.settle(call, "done")
 
     def _check_task(self, call: Call, result: Any) -> list[Finding]:
@@ -313,7 +312,8 @@ class Calls(Mapping[str, Call]):
         task = running.tasks.get(call.task_id or "")
         if task is not None:
             return running.judge_result(task.task_id, result, task.status)
-        return [tasks.plain_allowed()] if running.support(params.get("name")).no_plain and not call.as_task else []
+        must_be_task = running.support(params.get("name")).no_plain
+        return [catalogue.task_not_required()] if must_be_task and not call.as_task else []
 
     async def _check_output(self, call: Call, result: Any, size: int) -> list[Finding]:
         """Whether a tool's structured result fits the output schema the server listed."""
@@ -328,8 +328,8 @@ class Calls(Mapping[str, Call]):
         if schema is None:
             return []
         if size <= THREAD_ABOVE:
-            return checks.structured_output(schema, result)
-        return await apart(checks.structured_output, schema, result)
+            return structured_output(schema, result)
+        return await apart(structured_output, schema, result)
 
     def abandon(self, call: Call, reason: str) -> None:
         """A person said no, and this wire has no way to say it: the call ends here (R6-34)."""
@@ -367,17 +367,17 @@ class Calls(Mapping[str, Call]):
     def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
         call.legs.append(Leg(rpc_id, seq))
         if not self._session.wire.server_asks and call.method in stateless.GONE_METHODS:
-            self._session.messages.remark(seq, stateless.gone_method(call.method))
+            self._session.messages.remark(seq, catalogue.gone_method(method=call.method))
             return
-        capability = checks.METHOD_CAPABILITY.get(call.method)
-        if capability is not None and not self._session.info.offers(capability):
-            self._session.messages.remark(seq, checks.not_offered(call.method, capability))
+        capability = self._session.info.undeclared(call.method)
+        if capability is not None:
+            self._session.messages.remark(seq, catalogue.not_offered(method=call.method, capability=capability))
 
     def _progress(self, call: Call, values: dict[str, Any], patience: Patience) -> None:
         message = values.get("message")
         call.progress = Progress(
-            checks.number(values.get("progress")) or 0.0,
-            checks.number(values.get("total")),
+            number(values.get("progress")) or 0.0,
+            number(values.get("total")),
             message[:_PROGRESS_WORDS] if isinstance(message, str) else None,
             self._session.wall(),
         )

@@ -17,7 +17,7 @@ from app.core.errors import Conflict, Invalid, NotAllowed
 from app.core.json.text import THREAD_ABOVE, share_equal
 from app.core.lane import apart
 from app.core.lists import RESTLESS, Listing, News
-from app.core.rules import checks, stateless
+from app.core.rules import catalogue, stateless
 from app.core.targets import target_digest
 from app.sessions.identity import PARLEY
 
@@ -135,7 +135,7 @@ class Lists:
         for name, kind in LISTS.items():
             if method == f"notifications/{kind.capability}/list_changed" and session.info.state == "ready":
                 if not session.info.declares(kind.capability, "listChanged"):
-                    unannounced = checks.unannounced(method, kind.capability)
+                    unannounced = catalogue.list_change_undeclared(method=method, capability=kind.capability)
                 self._kept.pop(name, None)
                 if self._of[name].state == "loading":
                     self._again[name] = seq
@@ -162,7 +162,7 @@ class Lists:
         session.start_soon(self._read_later, name, pause, session.info)
         if state.seq is None and state.times >= _TOO_OFTEN:
             state.seq = seq
-            session.messages.remark(seq, checks.restless_list(LISTS[name].method), about=RESTLESS)
+            session.messages.remark(seq, catalogue.restless_list(method=LISTS[name].method), about=RESTLESS)
             self._of[name].restless = seq
             session.changed("listing.changed", name)
 

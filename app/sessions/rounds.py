@@ -21,7 +21,7 @@ from app.core.asks import Answer, Ask, Delivery
 from app.core.calls import Call, Round, StatePlan
 from app.core.errors import Conflict, Gone, Invalid, RpcError
 from app.core.inbox import InboxFull
-from app.core.rules import stateless
+from app.core.rules import catalogue, stateless
 from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
 from app.protocol.rpc import Outgoing, Reply
@@ -104,7 +104,7 @@ class Rounds:
             if opened is None or outcome is None:
                 raise
             opened.turn.outcome = "stopped"
-            self._remark(outcome.reply.seq, Finding("R4-03", "must", str(no), "Nothing was invented, nothing sent."))
+            self._session.messages.remark(outcome.reply.seq, catalogue.unanswerable(why=no))
             return Outcome(outcome.reply, "invalid", str(no))
         except Abandoned as no:
             if opened is not None:
@@ -144,24 +144,20 @@ class Rounds:
 
         reply, error, code = await send()
         if code == stateless.HEADER_MISMATCH and connection.over_http and call.method == "tools/call":
-            self._remark(reply.seq, stateless.header_mismatch(True))
+            self._session.messages.remark(reply.seq, catalogue.header_mismatch())
             await self._session.lists.refresh("tools")
             reply, error, code = await send()
         if error is not None:
-            finding = stateless.error_finding(code, error)
-            if finding is not None:
-                self._remark(reply.seq, finding)
+            self._session.messages.remark(reply.seq, *stateless.error_findings(code, error))
             return Outcome(reply, "complete")
         result = reply.value.get("result")
-        missing = stateless.missing_result_type(connection.version, result)
-        if missing is not None:
-            self._remark(reply.seq, missing)
+        self._session.messages.remark(reply.seq, *stateless.missing_result_type(connection.version, result))
         offered = connection.offered.get("extensions")
         kind, finding = stateless.result_kind(
             call.method, result, tasks_offered=isinstance(offered, dict) and stateless.TASKS in offered
         )
         if finding is not None:
-            self._remark(reply.seq, finding)
+            self._session.messages.remark(reply.seq, finding)
         if kind == "input_required" and reply.unread is not None:
             # Without all of its requests there is nothing to answer, and an empty retry would be invented.
             return Outcome(reply, "invalid", f"It asks for input, and is too much to read. {reply.unread}")
@@ -170,8 +166,7 @@ class Rounds:
     def _begin(self, call: Call, needed: stateless.InputRequired, seq: int) -> _Open:
         methods = {key: _method(each) for key, each in needed.requests.items()}
         turn = Round(len(call.rounds) + 1, seq, methods, needed.has_state, needed.state)
-        for finding in needed.findings:
-            self._remark(seq, finding)
+        self._session.messages.remark(seq, *needed.findings)
         call.rounds.append(turn)
         self._session.changed("call.changed", call.id)
         return _Open(turn)
@@ -194,8 +189,7 @@ class Rounds:
         session, turn = self._session, opened.turn
         admitted = {key: _admit(key, each, connection) for key, each in needed.requests.items()}
         for key, (method, params, findings) in admitted.items():
-            for finding in findings:
-                self._remark(turn.reply_seq, finding, key)
+            session.messages.remark(turn.reply_seq, *findings, about=key)
             deliver = partial(self._deliver, opened, key)
             ask = session.asks.new(
                 "input-required", method, params, turn.reply_seq, deliver, call_id=call.id, about=key
@@ -330,9 +324,6 @@ class Rounds:
         again = self._session.start_call(call.method, self.retried(call, turn, plan)[0], by=by)
         again.retry_of = call.id
         return again
-
-    def _remark(self, seq: int, finding: Finding, key: str = "") -> None:
-        self._session.messages.remark(seq, finding, about=key)
 
 
 _OF_A_RETRY = frozenset({"inputResponses", "requestState"})

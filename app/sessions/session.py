@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from app.core.connection import ConnectionInfo, Side, Step
 from app.core.errors import Conflict, Invalid, Trouble, own_fault
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
-from app.core.rules import stateless
+from app.core.rules import catalogue
 from app.core.targets import AnyTarget
 from app.core.wire import Message
 from app.protocol.connection import Connection
@@ -236,7 +236,7 @@ class Session(Workspace):
             return
         if method == "notifications/message":
             if not self.wire.sets_log_level and not self.calls.wants_logs:
-                self.messages.remark(message.seq, stateless.unasked_log())
+                self.messages.remark(message.seq, catalogue.unasked_log())
             self.calls.logged(params, message.size)
             self.server_log.write(params, message.seq, message.at)
         elif method == "notifications/resources/updated":

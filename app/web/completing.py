@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.core.errors import Conflict
-from app.core.rules import checks
+from app.core.rules import catalogue
 from app.core.strict import Closed
 from app.sessions import Workspace
 from app.web import bodies
@@ -97,7 +97,7 @@ async def complete(request: Request) -> Response:
     given = found.get("values") if isinstance(found, dict) else None
     values = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
     if len(values) > SHOWN and call.legs and call.legs[-1].reply_seq is not None:
-        session.messages.remark(call.legs[-1].reply_seq, checks.too_many_suggestions(len(values)))
+        session.messages.remark(call.legs[-1].reply_seq, catalogue.too_many_suggestions(count=len(values)))
     total = found.get("total") if isinstance(found, dict) else None
     return in_json(
         {

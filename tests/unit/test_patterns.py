@@ -69,7 +69,7 @@ PYTHON = {
     "app/core/elicitation.py:_NO_AFTER": Row(SERVER, worst=("not needneed ", "n't.")),
     "app/core/elicitation.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
     "app/core/elicitation.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
-    "app/core/rules/checks.py:_REORDERING": Row(SERVER),
+    "app/core/rules/hidden_text.py:_REORDERING": Row(SERVER),
     "app/core/rules/param_headers.py:_PLAIN": Row(SERVER),
     "app/core/rules/param_headers.py:_TOKEN": Row(SERVER),
     "app/core/schema/cost.py:_FANCY": Row("patterns in schemas of a server"),

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.bounds import BACKTRACKS, CHECK_STEPS, EXPLAIN_STEPS
+from app.bounds import BACKTRACKS, CHECK_STEPS
 from app.core import forms
 from app.core.json.pointer import resolve
-from app.core.rules import checks
+from app.core.rules.results import structured_output
 from app.core.schema.check import Check
 from app.core.schema.cost import CIRCLE, TOO_COMPLEX, Cost, TooCostly, too_large
 
@@ -106,7 +106,7 @@ def test_a_bomb_is_found_out_quickly_and_not_set_off(schema: dict[str, Any], val
     began = time.perf_counter()
     work = steps(schema, value)
     assert work is None or work > CHECK_STEPS
-    for finding in checks.structured_output(schema, {"structuredContent": value}):
+    for finding in structured_output(schema, {"structuredContent": value}):
         assert finding.level == "note"
     assert time.perf_counter() - began < 30, "a hang guard"
 
@@ -118,7 +118,7 @@ def test_a_bomb_is_found_out_quickly_and_not_set_off(schema: dict[str, Any], val
 def test_a_reference_that_leads_out_makes_the_schema_useless(reference: Any):
     check = Check({"allOf": [{"$ref": reference}]})
     assert check.why and not check.fits({})
-    [finding] = checks.structured_output({"allOf": [{"$ref": reference}]}, {"structuredContent": {}})
+    [finding] = structured_output({"allOf": [{"$ref": reference}]}, {"structuredContent": {}})
     assert (finding.id, finding.level) == ("R6-11", "note")
 
 
@@ -138,7 +138,7 @@ CIRCLES: list[dict[str, Any]] = [
 def test_what_leads_back_to_the_same_place_is_not_checked(schema: dict[str, Any]):
     assert Check(schema).why == forms.unchecked(schema) == CIRCLE
     assert forms.validate(schema, {"x": 1}) == {}
-    [finding] = checks.structured_output(schema, {"structuredContent": {"x": 1}})
+    [finding] = structured_output(schema, {"structuredContent": {"x": 1}})
     assert finding.level == "note" and finding.text.startswith("The output schema points to itself")
 
 
@@ -282,7 +282,7 @@ def test_large_values_that_do_not_fit_are_pointed_at_once():
     schema = {"properties": {"rows": {"items": {"type": "integer"}}}}
     value = {"rows": [1, "x"] * 25_000}
     assert EXPLAIN_STEPS < (steps(schema, value) or 0) <= CHECK_STEPS
-    [finding] = checks.structured_output(schema, {"structuredContent": value})
+    [finding] = structured_output(schema, {"structuredContent": value})
     assert finding.level == "must" and finding.text.startswith("`/rows/1` does not fit the output schema")
     assert forms.validate(schema, value) == {"/rows/1": ["Must be a whole number, not text."]}
 
@@ -293,7 +293,7 @@ def test_large_values_that_fit_no_alternative_are_said_so_without_a_place():
     inner = {"type": "array", "items": {"anyOf": [{"type": "integer"}] * 20}}
     schema, value = {"items": {"anyOf": [inner]}}, [["s"] * 60_000]
     began = time.perf_counter()
-    [finding] = checks.structured_output(schema, {"structuredContent": value})
+    [finding] = structured_output(schema, {"structuredContent": value})
     assert finding.level == "must" and finding.text.endswith("it is too large to say where.")
     assert forms.validate(schema, value) == {
         "": ["It does not fit the schema, and there is too much of it to say where."]

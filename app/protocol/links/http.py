@@ -26,6 +26,7 @@ from app import bounds
 from app.core.errors import Trouble
 from app.core.json.text import parse
 from app.core.log import MessageLog
+from app.core.rules import catalogue
 from app.core.targets import HttpTarget
 from app.core.wire import Exchange, Finding, RpcId, id_key
 from app.egress import Answer, Egress, EgressError, split
@@ -283,34 +284,11 @@ def _joined(base: str, named: str) -> str:
 
 def _type_finding(media: str) -> Finding:
     found = f"is of the type {media[:100]}" if media else "has no content type"
-    return Finding(
-        "R5-41",
-        "must",
-        f"This answer {found}; a request is answered with application/json or text/event-stream.",
-        "Other clients refuse it. Parley took it all the same.",
-    )
+    return catalogue.other_content_type(found=found)
 
 
 def _status_finding(status: int) -> Finding:
-    if status == 202:
-        return Finding(
-            "R5-41",
-            "should",
-            "This reply came with the status 202, which means that there is none.",
-            "Other clients do not read it. Answer a request with 200.",
-        )
-    return Finding(
-        "R5-41", "note", f"This reply came with the status {status}.", "A request is usually answered with 200."
-    )
-
-
-def _accepted_finding(kind: str, status: int) -> Finding:
-    return Finding(
-        "R5-41",
-        "must",
-        f"The server answered this {kind} with {status}; it accepts one with 202 and no body.",
-        "Other clients may wait for more, or take it for a failure.",
-    )
+    return catalogue.reply_with_202() if status == 202 else catalogue.reply_with_status(status=status)
 
 
 def _message_in(event: SseEvent, rule: str = "R5-41") -> tuple[Finding, ...] | None:
@@ -321,14 +299,7 @@ def _message_in(event: SseEvent, rule: str = "R5-41") -> tuple[Finding, ...] | N
         return ()
     if b'"jsonrpc"' not in event.data:
         return None
-    return (
-        Finding(
-            rule,
-            "should",
-            f"This message came as an event of the type `{event.event[:60]}`.",
-            "Other clients drop it: messages are events of the type `message`, or of none.",
-        ),
-    )
+    return (catalogue.other_event_type(rule=rule, event=event.event),)
 
 
 class _TooLarge(Exception):
@@ -498,7 +469,7 @@ class _HttpLink:
         if about.kind == "request":
             await self._tell(Failed(about.rpc_id, trouble))
         else:
-            await self._tell(Remarked(about.seq, Finding("R5-41", "note", trouble.message, trouble.advice)))
+            await self._tell(Remarked(about.seq, catalogue.post_failed(message=trouble.message, advice=trouble.advice)))
 
 
 @contextmanager
@@ -579,7 +550,8 @@ class StreamableLink(_HttpLink):
             await self._keep_session(answer, about)
         if about.kind != "request":
             if answer.status != 202:
-                await self._tell(Remarked(about.seq, _accepted_finding(about.kind, answer.status)))
+                finding = catalogue.accepted_with_status(kind=about.kind, status=answer.status)
+                await self._tell(Remarked(about.seq, finding))
         elif _compressed(answer):
             await self._failed(about, exchange, _COMPRESSED)
         elif media == "text/event-stream":
@@ -608,8 +580,7 @@ class StreamableLink(_HttpLink):
             if await self._is_settled(about.rpc_id):
                 return
         if answer.status == 202:
-            words = "The server accepted this request (202) and answered nothing."
-            await self._tell(Remarked(about.seq, Finding("R5-41", "must", words, "")))
+            await self._tell(Remarked(about.seq, catalogue.accepted_without_reply()))
         elif is_json:
             trouble = Trouble("no-reply", "The answer does not contain the reply.", "")
             await self._failed(about, exchange, trouble)
@@ -621,10 +592,7 @@ class StreamableLink(_HttpLink):
         if not found:
             return
         if _SESSION_ID.fullmatch(found) is None:
-            finding = Finding(
-                "R5-45", "must", "The session id is not made of visible ASCII characters.", "It is not used."
-            )
-            await self._tell(Remarked(about.seq, finding))
+            await self._tell(Remarked(about.seq, catalogue.improper_session_id()))
             return
         self._session_id = found
 

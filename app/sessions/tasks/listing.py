@@ -136,8 +136,7 @@ class TaskList:
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
-            for finding in findings:
-                session.messages.remark(listing.seqs[-1], finding)
+            session.messages.remark(listing.seqs[-1], *findings)
             return None
         task = self._tasks.known.get(seen.task_id)
         if task is None:

@@ -16,7 +16,7 @@ import anyio
 
 from app.core.calls import Call, CallError, Leg
 from app.core.errors import INVALID_PARAMS, Conflict, Invalid, NotAllowed, NotConnected
-from app.core.rules import stateless
+from app.core.rules import catalogue, stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE, EXTENSION, Capabilities, ClientTask, Support, TaskWire
@@ -122,12 +122,11 @@ class ClientTasks:
         value = self._created(reply) if call.method == "tools/call" else None
         if value is None or wire is None:
             if call.as_task and not reply.is_error:
-                session.messages.remark(reply.seq, tasks.ignored_task())
+                session.messages.remark(reply.seq, catalogue.task_ignored())
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
-            for finding in findings:
-                session.messages.remark(reply.seq, finding)
+            session.messages.remark(reply.seq, *findings)
             return None
         task = self.new(seen, wire)
         task.call_id, task.tool = call.id, call.subject
@@ -136,13 +135,11 @@ class ClientTasks:
         task.status, task.message = seen.status or task.status, seen.message
         if task.terminal:
             task.ended_at = session.wall()
-        first = tasks.first_status(wire, seen.status)
-        if first is not None:
-            findings.append(first)
+        findings += tasks.first_status(wire, seen.status)
         if not call.as_task and wire is CORE:
-            findings.append(tasks.unasked_task())
+            findings.append(catalogue.task_unasked())
         if seen.task_id in self.known:
-            findings.append(tasks.known_id())
+            findings.append(catalogue.task_id_known())
         self.known[seen.task_id] = task
         meta = reply.value["result"].get("_meta")
         said = meta.get(tasks.IMMEDIATE) if isinstance(meta, dict) else None
@@ -264,7 +261,7 @@ class ClientTasks:
             return []  # a tool error is a completed task here, and nothing names a task (R7-12)
         findings = tasks.related(result, task_id) if isinstance(task_id, str) else []
         if status == "completed" and isinstance(result, dict) and result.get("isError") is True:
-            findings.append(tasks.should_have_failed())
+            findings.append(catalogue.task_should_have_failed())
         return findings
 
     def fetch(self, task: ClientTask, by: Identity) -> Call:
@@ -332,8 +329,7 @@ class ClientTasks:
                 return
             self._polling.hear(task, reply.value.get("result"), reply.seq)
             if task.live:
-                text = "The server answered `tasks/cancel`, and the task is not cancelled."
-                self._polling.remark(task, Finding("R2-41", "must", text, "Parley goes on polling."), reply.seq)
+                self._polling.remark(task, catalogue.task_not_cancelled(), reply.seq)
         self._session.changed("task.changed", task.id)
         call = self._session.calls.get(task.call_id or "")
         if call is not None:
