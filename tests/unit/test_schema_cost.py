@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.bounds import BACKTRACKS, CHECK_STEPS
+from app.bounds import BACKTRACKS, CHECK_STEPS, EXPLAIN_STEPS
 from app.core import forms
 from app.core.json.pointer import resolve
 from app.core.rules.results import structured_output

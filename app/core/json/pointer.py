@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-_LONGEST = 1_000
+from app import bounds
 
 
 def escape(key: str) -> str:
@@ -21,7 +21,7 @@ def join(parts: Iterable[str | int]) -> str:
 def place(path: Iterable[str | int]) -> tuple[str, str | None]:
     """Where something stands, for a sentence and as data; a pointer that is longer than anybody needs is none."""
     whole = join(path)
-    return whole[:200] or "/", whole if len(whole) <= _LONGEST else None
+    return whole[:200] or "/", whole if len(whole) <= bounds.POINTER else None
 
 
 def unescape(part: str) -> str:

@@ -12,9 +12,6 @@ from app.core.json import pointer
 from app.core.rules import catalogue
 from app.core.wire import Finding
 
-_PLACES = 3
-_WEIGHED = 200
-"""Places of which the gravest are named."""
 _REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _Place = tuple[Any, str]
 """Where a value stands: the place of what holds it, or None, and its key or index there."""
@@ -32,7 +29,7 @@ def hidden_text(raw: bytes, value: Any) -> list[Finding]:
         if isinstance(node, str):
             looked += 1 + len(node) // 16
             runs = [node[start:end] for start, end in islice(hidden.find(node), 100)]
-            if runs and places < _WEIGHED:
+            if runs and places < bounds.HIDDEN_WEIGHED:
                 findings.append(_hidden(runs, _path(place)))
             places += bool(runs)
         elif isinstance(node, dict):
@@ -44,8 +41,8 @@ def hidden_text(raw: bytes, value: Any) -> list[Finding]:
             last = min(len(node), bounds.HIDDEN_LOOKED_AT - looked)
             stack += [(node[at], (place, str(at))) for at in range(last - 1, -1, -1) if _may_hide(node[at])]
             looked += 1 + len(node)
-    others = places - _PLACES
-    findings = sorted(findings, key=lambda one: one.level == "note")[:_PLACES]
+    others = places - bounds.HIDDEN_PLACES
+    findings = sorted(findings, key=lambda one: one.level == "note")[: bounds.HIDDEN_PLACES]
     if others > 0:
         findings.append(catalogue.hidden_once_more() if others == 1 else catalogue.hidden_often(others=others))
     elif looked >= bounds.HIDDEN_LOOKED_AT and not findings and hidden.certain(raw):
