@@ -24,7 +24,6 @@ from app.core.targets import AnyTarget, StdioTarget, target_digest
 from app.protocol import judge
 from app.protocol.links import Opener, open_link
 from app.sessions.identity import Identity
-from app.sessions.replay import Replay
 from app.sessions.session import Session
 from app.sessions.workspace import Workspace
 from app.settings import Limits, Settings
@@ -126,13 +125,10 @@ class SessionRegistry:
 
     def open(self, identity: Identity) -> Session:
         """A new session of the client's role. Raises NotAllowed over a limit, or while shutting down."""
-        return self._opened(identity, Session)
+        return self.open_as(Session, identity)
 
-    def open_replay(self, identity: Identity) -> Replay:
-        """A new workspace for frames that were recorded. Raises NotAllowed as `open` does."""
-        return self._opened(identity, Replay)
-
-    def _opened(self, identity: Identity, role: type[_Role]) -> _Role:
+    def open_as(self, role: type[_Role], identity: Identity) -> _Role:
+        """A new workspace that this role fills. Raises NotAllowed as `open` does."""
         limits: Limits = self.settings.limits
         if self.closing:
             raise NotAllowed("Parley is shutting down.")
