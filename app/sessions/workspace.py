@@ -2,7 +2,7 @@
 
 It holds the log with its findings and HTTP exchanges, the events, the server's stderr, the inbox, and by noun what
 came of it: calls, lists, tasks, subscriptions. It has an owner and an idle clock, and is bounded. A role fills it: a
-live connection (session.py), or a list of frames (app/recordings). Pages read a workspace; only what acts needs the role.
+live connection (session.py), or a list of frames (app/recordings). Pages read a workspace; only what acts needs a role.
 Whoever asks a workspace without a connection to do something hears that it is not connected.
 """
 
