@@ -94,7 +94,7 @@ class _Probe:
 def client_capabilities(options: Options, version: str) -> dict[str, Any]:
     """What we offer a server: what the options say, as far as the revision has it."""
     offered: dict[str, Any] = {}
-    no_handshake = stateless.is_modern(version)
+    no_handshake = stateless.is_stateless(version)
     if options.roots:
         offered["roots"] = {} if no_handshake else {"listChanged": True}
     if options.sampling:

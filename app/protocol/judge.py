@@ -25,7 +25,7 @@ async def judge(method: str, version: str | None, result: Any, size: int) -> lis
     """The findings about a result of a method in a revision. Large ones are judged in a thread."""
     if version is None or not isinstance(result, dict):
         return []
-    if stateless.is_modern(version):
+    if stateless.is_stateless(version):
         result = {"resultType": "complete", **result}  # absent means complete (R6-04)
     if size <= THREAD_ABOVE:
         return _judged(method, version, result)

@@ -337,7 +337,7 @@ class Calls(Mapping[str, Call]):
         self.settle(call, "cancelled")
 
     def waits(self, call: Call, waits: bool) -> None:
-        """A call waits for a person, or goes on; its time limit stands still meanwhile (architecture.md §7)."""
+        """A call waits for a person, or goes on; its time limit stands still meanwhile."""
         if call.wait() if waits else call.go_on():
             self._set_limit(call)
 

@@ -164,7 +164,7 @@ class Workspace:
         self.touch()
 
     def idle_for(self) -> float:
-        """Seconds since anything needed this session; 0 while something does (architecture.md §7)."""
+        """Seconds since anything needed this session; 0 while something does."""
         oldest = self._wall() - self._limits.ask_seconds
         if self._streams or self.running or any(ask.asked_at > oldest for ask in self.inbox.open):
             self.touch()

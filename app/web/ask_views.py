@@ -353,7 +353,7 @@ def filled(ask: Ask, form: Entries) -> tuple[Field, Any, dict[str, list[str]]]:
 
 
 def ask_json(ask: Ask) -> dict[str, Any]:
-    """An ask, by the names that scripts rely on (architecture.md §5)."""
+    """An ask, by the names that scripts rely on."""
     answer = ask.answer if ask.state == "answered" else None
     outcome: dict[str, Any] | None = None
     if answer is not None:

@@ -1,6 +1,6 @@
 """Deny by default: what a request must be before any handler sees it, and what every response carries.
 
-Pure ASGI, in the order host, origin, identity, limits (security-and-faults.md §1). A route is reached only through an
+Pure ASGI, in the order host, origin, identity, limits. A route is reached only through an
 access level declared on it; a session only by its owner, checked here for every route that names one. Knows no page
 and no action.
 """

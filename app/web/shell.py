@@ -1,7 +1,7 @@
 """What every page shares: the template engine, JSON and HTML of a context, labels in words, and the shell around it.
 
 One URL, two representations: `render` asks a context for its template or for `as_json`, whose field names scripts
-rely on (architecture.md §5). Knows the session; knows no route and no page of its own.
+rely on. Knows the session; knows no route and no page of its own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Schemas and submissions that mean harm: they cost a notice, never a page (S38, S40, R6-11).
 
-Every case prints the processor time it took. The guard is ten times what security-and-faults.md allows, because it
+Every case prints the processor time it took. The guard is ten times what is allowed, because it
 shall catch what hangs and not what a busy machine delays.
 """
 

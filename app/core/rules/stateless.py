@@ -50,7 +50,7 @@ GONE_METHODS = frozenset(
 ResultKind = Literal["complete", "input_required", "task", "invalid"]
 
 
-def is_modern(version: str | None) -> bool:
+def is_stateless(version: str | None) -> bool:
     """Whether a revision is of the era without a handshake."""
     return version is not None and version >= VERSION
 
@@ -107,7 +107,7 @@ def result_kind(method: str, result: Any, *, tasks_offered: bool) -> tuple[Resul
 
 def missing_result_type(version: str | None, result: Any) -> list[Finding]:
     """A server of this revision says what kind of result it sends."""
-    said = not is_modern(version) or not isinstance(result, dict) or "resultType" in result
+    said = not is_stateless(version) or not isinstance(result, dict) or "resultType" in result
     return [] if said else [catalogue.result_type_missing()]
 
 

@@ -2,7 +2,7 @@
 
 Owns how a server is started or dialled, how its bytes become frames, and how it is ended. Knows JSON-RPC not at all:
 a frame is bytes, and whoever reads it decides what it is. stdio is ours rather than the SDK's, which loses the exact
-line, the exit code and, on one bad byte, the session (sdk-cookbook.md §7).
+line, the exit code and, on one bad byte, the session.
 
 Ending a child (R5-06): close its stdin, wait; SIGTERM to its process group, wait; SIGKILL to the group, reap. The
 whole takes at most 5 seconds, also when the caller is cancelled, and ends grandchildren that stayed in the group; where
@@ -38,7 +38,7 @@ INHERITED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "
 
 
 class LineSplitter:
-    """Chunks in, lines out, in linear time whatever the length of a line (sdk-cookbook.md §7)."""
+    """Chunks in, lines out, in linear time whatever the length of a line."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

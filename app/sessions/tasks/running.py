@@ -420,7 +420,7 @@ class ClientTasks:
         self._target = target
 
     def notified(self, params: dict[str, Any], message: Message) -> None:
-        """A status notification. One for a task that is not known yet is kept until it is (cookbook 3.6)."""
+        """A status notification. One for a task that is not known yet is kept until it is."""
         task_id = params.get("taskId")
         task = self.known.get(task_id) if isinstance(task_id, str) else None
         if task is not None:
