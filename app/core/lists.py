@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from app.core.calls import CallError
 from app.core.json import Json
+from app.core.rules import catalogue
 from app.core.wire import NO_FINDINGS, Finding, Findings
 
 RESTLESS = "list"
@@ -94,7 +95,7 @@ class Listing:
         """What was remarked about its messages, why it is not complete, and about tools that may not be offered."""
         found = self.log.findings_of(self.seqs)
         if self.stopped is not None:
-            found.append(Finding("R5-26", "note", self.stopped, "Follow the cursor by hand if you need more."))
+            found.append(catalogue.list_incomplete(why=self.stopped))
         found += [finding for _, finding in self.rejected]
         return found if self.restless is None else found + self.log.findings_of([self.restless], about=RESTLESS)
 

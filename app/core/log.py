@@ -54,6 +54,8 @@ class MessageLog:
         self._sweep_at = _SWEEP_EVERY
         self.referred: Callable[[], Iterable[int | str]] = tuple
         """The messages and subjects that somebody refers to: what was remarked about them is kept."""
+        self.arrived: Callable[[Message], None] = lambda _: None
+        """Told of each message that came in."""
         self._outstanding: OrderedDict[tuple[str, tuple[str, str]], tuple[int, float, str | None, bool]] = OrderedDict()
         self._replies: dict[int, int] = {}
         self._exchanges: dict[int, Exchange] = {}
@@ -133,16 +135,20 @@ class MessageLog:
         self.bytes_total += message.size
         if direction == "in":
             self.inbound += 1
+            self.arrived(message)
         else:
             self.outbound += 1
         self._events.append("message.recorded", str(seq), at)
         self._trim(at)
         return message
 
-    def remark(self, seq: int, finding: Finding, *, about: str = "") -> None:
-        """Put a finding beside a message, about all of it or one thing in it. Bounded; the total still counts."""
+    def remark(self, seq: int, *findings: Finding, about: str = "") -> None:
+        """Put findings beside a message, about all of it or one thing in it. Bounded; the total still counts."""
+        for finding in findings:
+            self._remark(seq, about, replace(finding, message_seq=seq, about=about))
+
+    def _remark(self, seq: int, about: str, stamped: Finding) -> None:
         self.findings_total += 1
-        stamped = replace(finding, message_seq=seq, about=about)
         if seq in self._outlived:
             self._findings[seq] = self._outlived.pop(seq)
         beside = self._findings.setdefault(seq, {})

@@ -18,11 +18,12 @@ import anyio
 from app.core import asks, sampling
 from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
-from app.core.errors import INTERNAL_ERROR, Gone, Refused, RpcError
+from app.core.errors import INTERNAL_ERROR, Conflict, Gone, Invalid, RpcError
 from app.core.inbox import Inbox, InboxFull
+from app.core.rules import catalogue
 from app.core.tasks.received import ReceiverTask, ReceiverTasks
 from app.core.tasks.running import ClientTask
-from app.core.wire import Finding, Message
+from app.core.wire import Message
 from app.protocol.rpc import Incoming
 from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
 
@@ -123,8 +124,7 @@ class Asks:
                     self._session.changed("call.changed", call.id)
         if known:
             return
-        finding = Finding("R4-46", "note", "No open link has this elicitation id, or it was done before.", "Ignored.")
-        self._session.messages.remark(message.seq, finding)
+        self._session.messages.remark(message.seq, catalogue.elicitation_unknown())
 
     def connection_ended(self, number: int, reason: str) -> None:
         """A connection is gone: waiters are released, its asks are lost, nothing is sent (R1-88)."""
@@ -165,7 +165,7 @@ class Asks:
     async def hand_over(self, ask: Ask) -> None:
         """Send what was said at once; where that fails, the reply channel knows whether it will be asked again."""
         if ask.answer is not None:
-            with contextlib.suppress(Gone):
+            with contextlib.suppress(Conflict):
                 await ask.deliver(ask, ask.answer)
 
     def consider(self, ask: Ask) -> None:
@@ -287,7 +287,7 @@ class Asks:
     async def answer(self, ask: Ask, said: dict[str, Any], by: Identity) -> None:
         """Take an answer of a person or a script, check it, and send it; returns once it has left.
 
-        Refused with the fields that are wrong, unless `force` sends it all the same; Gone when the ask is settled."""
+        Raises Invalid with the fields that are wrong, unless `force` sends it all the same; Gone when it is settled."""
         if ask.state not in ("open", "held"):
             raise Gone(ask.words())
         if said.get("action") == "respond" and "request" in said:
@@ -297,16 +297,16 @@ class Asks:
     def edit(self, ask: Ask, request: Any) -> None:
         """Change the request of a sampling before it is used; None is as it came (R3-02). The server hears nothing.
 
-        Refused for what is no sampling request, Gone when the ask is settled."""
+        Raises Invalid for what is no sampling request, Gone when the ask is settled."""
         if ask.kind != "sampling":
-            raise Refused(f"The request of a {ask.kind} cannot be edited.", {"/request": ["Only a sampling's can."]})
+            raise Invalid(f"The request of a {ask.kind} cannot be edited.", {"/request": ["Only a sampling's can."]})
         if request is not None:
             if not isinstance(request, dict):
-                raise Refused("A request is an object.", {"/request": ["An object, with messages and maxTokens."]})
+                raise Invalid("A request is an object.", {"/request": ["An object, with messages and maxTokens."]})
             try:
                 sampling.well_formed(request)
             except RpcError as fault:
-                raise Refused("This is no sampling request any more.", {"/request": [fault.message]}) from None
+                raise Invalid("This is no sampling request any more.", {"/request": [fault.message]}) from None
         ask.edit(request)
         self._session.changed("ask.changed", ask.id)
 

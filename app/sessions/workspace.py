@@ -2,7 +2,7 @@
 
 It holds the log with its findings and HTTP exchanges, the events, the server's stderr, the inbox, and by noun what
 came of it: calls, lists, tasks, subscriptions. It has an owner and an idle clock, and is bounded. A role fills it: a
-live connection (session.py), or a list of frames (replay.py). Pages read a workspace; only what acts needs the role.
+live connection (session.py), or a list of frames (app/recordings). Pages read a workspace; only what acts needs a role.
 Whoever asks a workspace without a connection to do something hears that it is not connected.
 """
 
@@ -165,7 +165,7 @@ class Workspace:
         self.touch()
 
     def idle_for(self) -> float:
-        """Seconds since anything needed this session; 0 while something does (architecture.md §7)."""
+        """Seconds since anything needed this session; 0 while something does."""
         oldest = self._wall() - self._limits.ask_seconds
         if self._streams or self.running or any(ask.asked_at > oldest for ask in self.inbox.open):
             self.touch()

@@ -58,7 +58,6 @@ TASK_WORDS = {
 }
 TYPED = ("action", "text", "model", "stopReason", "json", "force", "code", "message")
 """What a card has beside the fields of a form, and shows again as it was typed."""
-STOP_REASONS = ("endTurn", "stopSequence", "maxTokens", "toolUse")
 FOLDED_ABOVE = 5
 """With more asks than this only the oldest stands open."""
 
@@ -218,8 +217,8 @@ def ask_card(
         icon=KINDS[ask.kind][0],
         origin=ask.origin,
         origin_word=_origin_word(ask, call),
-        message=ask.message if whole else sampling_views.shortened(ask.message),
-        gist=sampling_views.shortened(gist_of(ask)),
+        message=ask.message if whole else show.cut(ask.message, sampling_views.SHOWN_TEXT),
+        gist=show.cut(gist_of(ask), sampling_views.SHOWN_TEXT),
         asked=wire_time(ask.asked_at),
         deadline=None if ask.expires_at is None else wire_time(ask.expires_at),
         total_seconds=None if task is None or task.ttl is None else task.ttl / 1000,
@@ -354,7 +353,7 @@ def filled(ask: Ask, form: Entries) -> tuple[Field, Any, dict[str, list[str]]]:
 
 
 def ask_json(ask: Ask) -> dict[str, Any]:
-    """An ask, by the names that scripts rely on (architecture.md §5)."""
+    """An ask, by the names that scripts rely on."""
     answer = ask.answer if ask.state == "answered" else None
     outcome: dict[str, Any] | None = None
     if answer is not None:

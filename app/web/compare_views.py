@@ -63,7 +63,6 @@ class CompareView:
     """Whether the other session is gone."""
     left: SideView
     right: SideView | None
-    other_base: str
     other_version: str
     differences: list[str]
 
@@ -89,7 +88,6 @@ async def compare_view(session: Workspace, call: Call) -> CompareView | None:
         closed=other is None,
         left=await _side(session, call),
         right=right,
-        other_base="" if other is None else f"/s/{other.id}",
         other_version=ERAS[found.era],
         differences=found.differences,
     )

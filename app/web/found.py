@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 
 from app.core.calls import Call
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.sessions import Session, Workspace
 from app.sessions.lists import ListName
 from app.web.problems import Denied, unknown
@@ -19,10 +19,10 @@ _ITEMS: dict[ListName, str] = {"tools": "tool", "prompts": "prompt", "templates"
 
 
 def client(request: Request) -> Session:
-    """The session that this request names, in the role of a client. Raises Gone when it only shows frames."""
+    """The session that this request names, in the role of a client. Raises Conflict when it only shows frames."""
     session = request.state.session
     if not isinstance(session, Session):
-        raise Gone("This session shows what was recorded, and connects to nothing. Open a new session for that.")
+        raise Conflict("This session shows what was recorded, and connects to nothing. Open a new session for that.")
     return session
 
 

@@ -86,7 +86,6 @@ class ListView:
     at: str
     by_page: bool
     more: bool
-    read_pages: int
     gone: list[str] = field(default_factory=list)
     new: int = 0
     changed: int = 0
@@ -163,7 +162,6 @@ def list_view(
         at=show.time_of_day(listing.at) if listing.at is not None else "",
         by_page=name in session.lists.by_page,
         more=listing.next_cursor is not None,
-        read_pages=listing.pages,
         gone=[show.gist(text_of(one.get(kind.known_by)), 120) for one in gone[:GONE_SHOWN] if isinstance(one, dict)],
         new=0 if news is None else len(news.new),
         changed=0 if news is None else len(news.changed),

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 import anyio.to_thread
 
+from app import bounds
 from app.core.figures import grouped
 from app.core.json import text as jsontext
 from app.core.lane import apart
@@ -454,7 +455,7 @@ async def _read(session: Workspace, seq: int) -> dict[int, Html]:
         raw = session.messages.raw(one.seq)
         if raw is None or one.problem is not None or one.unread is not None or len(raw) > _TREE_BYTES:
             continue
-        large = len(raw) > jsontext.THREAD_ABOVE
+        large = len(raw) > bounds.THREAD_ABOVE
         found[one.seq] = await apart(_tree, raw, one.seq) if large else _tree(raw, one.seq)
     return found
 

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.core.calls import Call
-from app.core.wire import Finding
+from app.core.rules import catalogue
 from app.sessions import Workspace
 from app.web import bodies, call_views, relisting
 from app.web import render as show_as
@@ -215,8 +215,7 @@ async def get(request: Request) -> Response:
     params: dict[str, Any] = {"name": item.get("name")} | ({"arguments": arguments} if arguments else {})
     call = session.start_call("prompts/get", params, by=request.state.identity)
     if missing:
-        words = "Sent on purpose without a required argument."
-        session.calls.note(call, Finding("R5-30", "note", words, f"Missing: {', '.join(missing)[:300]}."))
+        session.calls.note(call, catalogue.required_argument_left_out(missing=", ".join(missing)))
     url = f"/s/{session.id}/calls/{call.id}"
     if wants_json(request):
         return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})

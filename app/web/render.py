@@ -565,7 +565,7 @@ _GLYPH = {"request": "req", "response": "res", "error": "res", "notification": "
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
-    """A finding, by the names that scripts rely on (architecture.md §5)."""
+    """A finding, by the names that scripts rely on."""
     return {
         "id": finding.id,
         "level": finding.level,

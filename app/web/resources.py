@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.core.calls import Call
+from app.core.strict import Closed
 from app.core.times import wire_time
 from app.core.uritemplate import BadTemplate, UriTemplate, Value, Variable
 from app.sessions import Workspace
@@ -289,9 +290,7 @@ async def resource(request: Request) -> Response:
     )
 
 
-class _UriBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _UriBody(Closed):
     uri: str = Field(min_length=1, max_length=_LONGEST)
 
 

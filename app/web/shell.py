@@ -1,7 +1,7 @@
 """What every page shares: the template engine, JSON and HTML of a context, labels in words, and the shell around it.
 
 One URL, two representations: `render` asks a context for its template or for `as_json`, whose field names scripts
-rely on (architecture.md §5). Knows the session; knows no route and no page of its own.
+rely on. Knows the session; knows no route and no page of its own.
 """
 
 from __future__ import annotations
@@ -512,7 +512,6 @@ def figures(session: Workspace) -> dict[str, str]:
 class Shell:
     """What surrounds every page of a session: top bar, rail, inbox, drawer, stream."""
 
-    sid: str
     base: str
     page: str
     title: str
@@ -621,7 +620,6 @@ def shell(
     first = session.messages.first_seq
     query = {"since": str(seq), "page": page} | ({"of": of} if of else {})
     return Shell(
-        sid=session.id,
         base=f"/s/{session.id}",
         page=page,
         title=title,

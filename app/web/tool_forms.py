@@ -21,6 +21,7 @@ from app.core import forms
 from app.core.calls import Call
 from app.core.forms import MISSING, Entries
 from app.core.json.text import Fault
+from app.core.rules import catalogue
 from app.core.tasks.running import Support
 from app.core.wire import Finding
 from app.sessions import Workspace
@@ -426,9 +427,4 @@ def _sent_anyway(drawn: Drawn) -> Finding:
     first = [f"`{at}` {said[0]}" if at else said[0] for at, said in (drawn.wrong | drawn.unreadable).items() if said]
     more = f" And {len(first) - 3} more." if len(first) > 3 else ""
     lost = " What could not be read was left out." if drawn.unreadable else ""
-    return Finding(
-        "R5-29",
-        "note",
-        "Sent on purpose although the arguments do not fit the input schema.",
-        " ".join(first[:3])[:600] + more + lost,
-    )
+    return catalogue.misfit_arguments_sent(misfits=" ".join(first[:3])[:600] + more + lost)

@@ -153,7 +153,6 @@ __all__ = [
     "transport_words",
 ]
 
-_jinja = jinja
 
 # -------------------------------------------------------------------------------------------------------------- home
 
@@ -396,7 +395,7 @@ class Overview(Twofold):
 
 
 def connection_json(session: Workspace) -> dict[str, Any]:
-    """The `connection` object of architecture.md §5."""
+    """The `connection` object that scripts rely on."""
     info, trouble = session.info, session.info.trouble
     return {
         "state": info.state,
@@ -440,7 +439,7 @@ def overview(session: Workspace) -> Overview:
 
 
 def overview_json(session: Workspace) -> dict[str, Any]:
-    """The session of architecture.md §5."""
+    """The session, by the names that scripts rely on."""
     log = session.messages
     return {
         "id": session.id,

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from app import bounds
 from app.core.forms.leaves import index_of
-from app.core.forms.sources import MAX_KEPT, Source, Submitted
+from app.core.forms.sources import Source, Submitted
 from app.core.forms.tree import Field
 from app.core.json.values import same, type_of
 from app.core.schema.check import Check, with_definitions
 from app.core.schema.merging import Schema
 from app.core.schema.refs import Schemas
-
-MAX_CHECKS = 300
-"""For one form; beyond that the looks of a value decide."""
 
 
 class Chooser:
@@ -43,7 +41,7 @@ class Chooser:
 
     def _fits(self, schema: Schema, value: Any) -> bool:
         self._asked += 1
-        if self._asked > MAX_CHECKS:
+        if self._asked > bounds.FORM_CHECKS:
             return False
         if id(schema) not in self._made:
             self._made[id(schema)] = (schema, Check(with_definitions(schema, self._schemas.root)))
@@ -104,4 +102,4 @@ def kept_from(made: Field, shown: list[int], source: Source) -> list[tuple[str, 
             start = len(f"{source.name}#{each}")
             pairs = source.form.under(f"{source.name}#{each}")
             kept += [(f"{made.name}#{each}{name[start:]}", text) for name, text in pairs]
-    return kept if len(kept) <= MAX_KEPT else []
+    return kept if len(kept) <= bounds.FORM_KEPT else []

@@ -8,26 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from app import bounds
 from app.core.figures import grouped
 from app.core.forms import leaves
 from app.core.forms.alternatives import Chooser, kept_from, shown_before
 from app.core.forms.leaves import Spot
 from app.core.forms.reading import read
-from app.core.forms.sources import MAX_ITEMS, Carried, Entries, Fresh, Given, Source, Started, Submitted, indices
+from app.core.forms.sources import Carried, Entries, Fresh, Given, Source, Started, Submitted, indices
 from app.core.forms.tree import ROOT_NAME, Field, below, nameable
 from app.core.forms.words import alternative_name, item_name
 from app.core.json.pointer import escape
 from app.core.json.values import MISSING, from_json_text, same, show
 from app.core.schema.cost import too_large
 from app.core.schema.merging import Schema, extra_keys, implied_type
-from app.core.schema.refs import MAX_TITLED, Option, Schemas
+from app.core.schema.refs import Option, Schemas
 
-MAX_FIELDS = 600
-MAX_NAME = 500
-"""Characters of a name and of all names around it: a field says them several times."""
-MAX_DEPTH = 20
-MAX_ALL_OPTIONS = 5_000
-MAX_CHECKBOXES = 40
 ANYTHING = "Any JSON value fits here."
 
 
@@ -61,10 +56,10 @@ class Builder:
                 return self._typed_as_json(schema, spot, source)
         if plain is None:
             return leaves.json_box(schema if isinstance(schema, dict) else {}, spot, source, why)
-        if self._fields > MAX_FIELDS:
-            return leaves.json_box(plain, spot, source, f"The form has more than {MAX_FIELDS} fields.")
-        if spot.depth > MAX_DEPTH:
-            return leaves.json_box(plain, spot, source, f"It is nested more than {MAX_DEPTH} deep.")
+        if self._fields > bounds.DRAWN_FIELDS:
+            return leaves.json_box(plain, spot, source, f"The form has more than {bounds.DRAWN_FIELDS} fields.")
+        if spot.depth > bounds.FORM_DEPTH:
+            return leaves.json_box(plain, spot, source, f"It is nested more than {bounds.FORM_DEPTH} deep.")
         if isinstance(source, Fresh) and "default" in plain and (plain["default"] is not None or spot.required):
             source = Carried(plain["default"])
         slim, nullable = self._schemas.without_null(plain)
@@ -130,7 +125,7 @@ class Builder:
 
     def _choice(self, schema: Schema, options: list[Option], spot: Spot, source: Source) -> Field:
         self._options += len(options)
-        if len(options) <= MAX_TITLED and self._options <= MAX_ALL_OPTIONS:
+        if len(options) <= bounds.TITLED_OPTIONS and self._options <= bounds.FORM_OPTIONS:
             return leaves.choice(schema, options, spot, source)
         self._options -= len(options)
         why = f"There are {grouped(len(options))} values to choose from, too many for a list."
@@ -171,10 +166,10 @@ class Builder:
         value, fits = leaves.taken(source, lambda given: isinstance(given, dict))
         if not fits:
             return leaves.json_box(schema, spot, source, "The value is not an object.")
-        if self._fields + len(properties) > MAX_FIELDS:
+        if self._fields + len(properties) > bounds.DRAWN_FIELDS:
             why = f"It has {grouped(len(properties))} properties, too many for the form."
             return leaves.json_box(schema, spot, source, why)
-        if any(len(spot.pointer) + len(key) > MAX_NAME for key in properties):
+        if any(len(spot.pointer) + len(key) > bounds.FORM_NAME for key in properties):
             return leaves.json_box(schema, spot, source, "A name in it is too long for the form.")
         made = leaves.common("object", schema, spot)
         if not self._group(made, source):
@@ -206,14 +201,14 @@ class Builder:
         value, fits = leaves.taken(source, lambda given: isinstance(given, dict))
         if not fits:
             return leaves.json_box(schema, spot, source, "The value is not an object.")
-        if value is not MISSING and len(value) > MAX_ITEMS:
-            return leaves.json_box(schema, spot, source, f"It has more than {MAX_ITEMS} keys.")
+        if value is not MISSING and len(value) > bounds.FORM_ITEMS:
+            return leaves.json_box(schema, spot, source, f"It has more than {bounds.FORM_ITEMS} keys.")
         if value is not MISSING and not all(leaves.typeable(key, lines=False) for key in value):
             return leaves.json_box(schema, spot, source, "One of its keys has a line break.")
         made = leaves.common("map", schema, spot)
         made.item = item_name(made.label)
         if not self._group(made, source) and strict:
-            made.can_add = spot.depth < MAX_DEPTH
+            made.can_add = spot.depth < bounds.FORM_DEPTH
             return made
         rows: list[tuple[str, Source]] = []
         if isinstance(source, Submitted):
@@ -225,7 +220,7 @@ class Builder:
             child = self.field(items, row, inner)
             child.key = key
             made.children.append(child)
-        made.can_add = len(rows) < MAX_ITEMS and spot.depth < MAX_DEPTH
+        made.can_add = len(rows) < bounds.FORM_ITEMS and spot.depth < bounds.FORM_DEPTH
         return made
 
     def _array(self, schema: Schema, spot: Spot, source: Source) -> Field:
@@ -239,16 +234,25 @@ class Builder:
         plain, _ = self._schemas.plain(items)
         options = self._schemas.options(plain) if plain is not None else None
         listed = isinstance(source, Submitted) and source.has("#list")
-        if options is not None and not listed and len(options) <= MAX_CHECKBOXES and _can_be_ticked(options, value):
+        if (
+            options is not None
+            and not listed
+            and len(options) <= bounds.FORM_CHECKBOXES
+            and _can_be_ticked(options, value)
+        ):
             self._options += len(options)
-            if self._options <= MAX_ALL_OPTIONS:
+            if self._options <= bounds.FORM_OPTIONS:
                 return leaves.multi(schema, options, spot, source)
-        if value is not MISSING and len(value) > MAX_ITEMS:
-            return leaves.json_box(schema, spot, source, f"It has more than {MAX_ITEMS} items.")
+        if value is not MISSING and len(value) > bounds.FORM_ITEMS:
+            return leaves.json_box(schema, spot, source, f"It has more than {bounds.FORM_ITEMS} items.")
         made = leaves.common("array", schema, spot)
         made.item = item_name(made.label)
         most = schema.get("maxItems")
-        room = min(most if isinstance(most, int) else MAX_ITEMS, MAX_ITEMS) if spot.depth < MAX_DEPTH else 0
+        room = (
+            min(most if isinstance(most, int) else bounds.FORM_ITEMS, bounds.FORM_ITEMS)
+            if spot.depth < bounds.FORM_DEPTH
+            else 0
+        )
         made.can_add = room > 0
         if not self._group(made, source):
             return made
@@ -265,8 +269,8 @@ class Builder:
         return made
 
     def _tuple(self, schema: Schema, prefix: list[Any], value: Any, spot: Spot, source: Source) -> Field:
-        if len(prefix) > MAX_ITEMS:
-            return leaves.json_box(schema, spot, source, f"It has more than {MAX_ITEMS} items.")
+        if len(prefix) > bounds.FORM_ITEMS:
+            return leaves.json_box(schema, spot, source, f"It has more than {bounds.FORM_ITEMS} items.")
         if value is not MISSING and len(value) != len(prefix):
             why = f"The list has {len(value)} items; the form has places for {len(prefix)}."
             return leaves.json_box(schema, spot, source, why)

@@ -14,23 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from app import bounds
 from app.core.figures import grouped
 from app.core.schema.refs import REFERENCES, Schemas
 
-MAX_SCHEMA_SIZE = 512 * 1024
-"""About the characters of the schema as JSON."""
-MAX_SCHEMA_DEPTH = 200
-MAX_VALUE_DEPTH = 200
-CHECKED = 5_000_000
-"""A value that may cost more steps is not checked: so many take 0.05 s, and 0.3 s where patterns are tried out."""
-EXPLAINED = 100_000
-"""Up to here every misfit is pointed at: explaining one costs far more than finding it."""
-MAX_CHAIN = 150
-"""Schemas that are met at one place because one leads to the next: a validator may go down a stack with them."""
-MAX_MERGED = 500_000
-"""Keys of properties that are looked at to count what meets one member."""
-BACKTRACK_LIMIT = 20_000
-"""How often the matching of one pattern may try anew before the validator gives up on it."""
 _BACKTRACKING = 10_000
 """What such a match may cost, in steps."""
 _FANCY = re.compile(r"\\[1-9k]|\(\?[=!<>]")
@@ -45,7 +32,7 @@ _FURTHER = frozenset({"properties", "patternProperties", "propertyNames", *_EXTR
 _LEADING = _SAME_PLACE.union(REFERENCES)
 _OUTSIDE: dict[str, Any] = {}
 """Stands for what is not in the schema."""
-TANGLED = "The schema is too tangled to be checked."
+TOO_COMPLEX = "The schema is too tangled to be checked."
 CIRCLE = "The schema points to itself, so nothing can be checked against it."
 
 
@@ -58,8 +45,8 @@ def too_large(schema: Any) -> str:
     size, depth, level = 0, 0, [schema]
     while level:
         depth += 1
-        if depth > MAX_SCHEMA_DEPTH:
-            return f"The schema is nested deeper than {MAX_SCHEMA_DEPTH} levels."
+        if depth > bounds.SCHEMA_DEPTH:
+            return f"The schema is nested deeper than {bounds.SCHEMA_DEPTH} levels."
         inside: list[Any] = []
         for node in level:
             if isinstance(node, dict):
@@ -70,8 +57,8 @@ def too_large(schema: Any) -> str:
                 inside.extend(node)
             else:
                 size += len(node) + 2 if isinstance(node, str) else 4
-            if size + len(inside) > MAX_SCHEMA_SIZE:
-                return f"The schema is larger than {grouped(MAX_SCHEMA_SIZE // 1024)} kB."
+            if size + len(inside) > bounds.SCHEMA_SIZE:
+                return f"The schema is larger than {grouped(bounds.SCHEMA_SIZE // 1024)} kB."
         level = inside
     return ""
 
@@ -117,14 +104,14 @@ class Cost:
             met = self._reached(schema)
             self._steps, self._growth = _largest(pair for node in met for pair in self._under(node).most())
         except RecursionError:
-            raise TooCostly(TANGLED) from None
+            raise TooCostly(TOO_COMPLEX) from None
 
     def of(self, value: Any) -> int:
-        """At most this many steps, looked for no further than up to `CHECKED`. Raises TooCostly when the value itself
-        is nested too deep."""
+        """At most this many steps; from `CHECK_STEPS` on, the exact number is not looked for. Raises TooCostly when the
+        value itself is nested too deep."""
         total, reaching, level = self._first, 1, [value] if isinstance(value, dict | list) else []
-        for _ in range(MAX_VALUE_DEPTH + 1):
-            if not level or total > CHECKED:
+        for _ in range(bounds.VALUE_DEPTH + 1):
+            if not level or total > bounds.CHECK_STEPS:
                 return total
             inside: list[Any] = []
             for node in level:
@@ -132,7 +119,7 @@ class Cost:
             total += len(inside) * (1 + reaching * self._steps)
             reaching *= self._growth
             level = [child for child in inside if isinstance(child, dict | list)]
-        raise TooCostly(f"It is nested deeper than {MAX_VALUE_DEPTH} levels, too deep to be checked.")
+        raise TooCostly(f"It is nested deeper than {bounds.VALUE_DEPTH} levels, too deep to be checked.")
 
     def _reached(self, schema: Any) -> list[dict[str, Any]]:
         """Every schema that a part of a value can meet."""
@@ -156,7 +143,7 @@ class Cost:
         for word in REFERENCES:
             if word in node:
                 if word != "$ref" and self._schemas.is_several:
-                    raise TooCostly(TANGLED)  # it may mean another place each time
+                    raise TooCostly(TOO_COMPLEX)  # it may mean another place each time
                 target = self._schemas.target(node, word)
                 found.append(target if isinstance(target, dict) else _OUTSIDE)
         return found
@@ -170,8 +157,8 @@ class Cost:
             for each in self._same_place(node):
                 there = self._at(each)
                 steps, further, chain = steps + there.steps, further or there.further, max(chain, there.chain)
-            if chain >= MAX_CHAIN or steps > CHECKED:
-                raise TooCostly(TANGLED)
+            if chain >= bounds.SCHEMA_CHAIN or steps > bounds.CHECK_STEPS:
+                raise TooCostly(TOO_COMPLEX)
             self._here[id(node)] = _Here(steps, further, chain + 1)
         here = self._here[id(node)]
         if here is None:
@@ -192,8 +179,8 @@ class Cost:
                 for key, weight in also.named.items():
                     found.named[key] = _sum(found.named.get(key, (0, 0)), weight)
                 self._merged += 1 + len(also.named)
-                if self._merged > MAX_MERGED:
-                    raise TooCostly(TANGLED)
+                if self._merged > bounds.SCHEMA_MERGED:
+                    raise TooCostly(TOO_COMPLEX)
         return found
 
     def _own_parts(self, node: dict[str, Any]) -> _Below:

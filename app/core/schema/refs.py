@@ -11,16 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urljoin
 
+from app import bounds
 from app.core.json import pointer
 from app.core.json.values import show, to_json_text
 from app.core.schema.merging import Schema, merge
-
-MAX_STEPS = 20_000
-"""References and parts that are followed for one form."""
-MAX_HOPS = 50
-MAX_ALTERNATIVES = 50
-MAX_TITLED = 500
-"""Options that get a title; nobody draws a list of more."""
 
 ELSEWHERE = "The schema points elsewhere, and Parley fetches nothing on a server's word."
 _ANNOTATIONS = ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
@@ -92,7 +86,7 @@ class Schemas:
 
     def _follow(self, schema: Any, seen: tuple[str, ...]) -> tuple[Schema | None, str]:
         self._steps += 1
-        if self._steps > MAX_STEPS:
+        if self._steps > bounds.SCHEMA_FOLLOWED:
             return None, "The schema is too tangled for a form."
         if schema is True:
             return {}, ""
@@ -104,7 +98,7 @@ class Schemas:
             if not isinstance(ref, str) or (aim := self._aim(schema, ref)) is None:
                 return None, ELSEWHERE
             target = "#".join(aim)
-            if target in seen or len(seen) > MAX_HOPS:
+            if target in seen or len(seen) > bounds.SCHEMA_HOPS:
                 return None, "The schema points to itself."
             found = self._pointed(*aim)
             if found is None:
@@ -222,14 +216,14 @@ class Schemas:
         kinds = schema.get("type")
         if isinstance(kinds, list) and len(kinds) > 1:
             bare = {key: part for key, part in schema.items() if key not in _ANNOTATIONS}
-            return [{**bare, "type": kind} for kind in kinds[:MAX_ALTERNATIVES]]
+            return [{**bare, "type": kind} for kind in kinds[: bounds.ALTERNATIVES]]
         return []
 
     def _shapes(self, schema: Schema, word: str, listed: list[Any]) -> list[Schema]:
         outer = {key: part for key, part in schema.items() if key not in (word, *_ANNOTATIONS)}
         found: list[Schema] = []
         shaped = False
-        for each in listed[:MAX_ALTERNATIVES]:
+        for each in listed[: bounds.ALTERNATIVES]:
             shaped = shaped or (isinstance(each, dict) and any(key in _SHAPES for key in each))
             below, _ = self.plain(each)
             merged = merge(below, outer) if below is not None else None
@@ -252,7 +246,7 @@ class Schemas:
         if isinstance(values, list) and values:
             names = schema.get("enumNames")
             titles = names if isinstance(names, list) and len(names) == len(values) else values
-            if len(values) > MAX_TITLED:
+            if len(values) > bounds.TITLED_OPTIONS:
                 return [Option(value, "") for value in values]
             return _apart([Option(value, show(title)) for value, title in zip(values, titles, strict=True)])
         for word in ("oneOf", "anyOf"):

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import anyio
 
+from app import bounds
 from app.core.asks import Answer, with_related_task
 from app.core.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 from app.core.tasks.status import POLL, Status, Task, Visit, may_move
@@ -27,9 +28,6 @@ from app.core.times import wire_time
 
 TASK_METHODS = frozenset({"tasks/get", "tasks/list", "tasks/result", "tasks/cancel"})
 AWAITING = "Awaiting user input"
-PAGE = 50
-_RATE = 100.0
-"""Task operations a second that one connection may ask for, in the long run; bursts up to ten times that."""
 
 
 @dataclass(slots=True)
@@ -86,7 +84,7 @@ class ReceiverTasks:
         self._wall, self._mono = wall, mono
         self._notify, self._changed, self._ended, self._new_id = notify, changed, ended, ids
         self._tasks: dict[str, ReceiverTask] = {}
-        self._allowance, self._counted = _RATE * 10, mono()
+        self._allowance, self._counted = bounds.TASK_OPERATIONS * 10, mono()
         self._sooner = anyio.Event()
         self.closed = False
 
@@ -144,7 +142,7 @@ class ReceiverTasks:
         after = _cursor(cursor)
         if after is not None:
             ordered = [task for task in ordered if (task.began, task.task_id) > after]
-        page, rest = ordered[:PAGE], ordered[PAGE:]
+        page, rest = ordered[: bounds.TASK_PAGE], ordered[bounds.TASK_PAGE :]
         return page, _to_cursor(page[-1]) if rest else None
 
     async def get_receiver_task_payload(self, task_id: Any, *, seq: int | None = None) -> dict[str, Any]:
@@ -274,7 +272,9 @@ class ReceiverTasks:
     def _allow(self) -> None:
         """A bucket of operations that refills over time (R1-86)."""
         now = self._mono()
-        self._allowance = min(_RATE * 10, self._allowance + max(0.0, now - self._counted) * _RATE)
+        self._allowance = min(
+            bounds.TASK_OPERATIONS * 10, self._allowance + max(0.0, now - self._counted) * bounds.TASK_OPERATIONS
+        )
         self._counted = now
         if self._allowance < 1:
             raise RpcError(INTERNAL_ERROR, "Too many task operations; slow down")

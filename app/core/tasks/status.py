@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from app import bounds
 from app.core.times import LAST_MOMENT
 
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
 TERMINAL: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
 POLL = "tasks/get"
-_VISITS = 500
 
 
 def may_move(before: Status, after: Status) -> bool:
@@ -74,6 +74,6 @@ class Task:
         self, at: float, what: str, text: str = "", seq: int | None = None, reply: int | None = None, words: str = ""
     ) -> None:
         """Remember one thing that happened."""
-        if len(self.visits) >= _VISITS:
+        if len(self.visits) >= bounds.TASK_VISITS:
             del self.visits[next((place for place, one in enumerate(self.visits) if one.what == POLL), 1)]
         self.visits.append(Visit(at, what, text, seq, reply, words))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from app.core.errors import Refused
+from app.core.errors import NotAllowed
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import NO_FINDINGS, Finding, Findings
@@ -63,10 +63,10 @@ class TaskList:
         self.listing = TaskListing()
 
     def refresh(self) -> None:
-        """Begin to read the server's list of tasks. Refused when it has none (R2-42)."""
+        """Begin to read the server's list of tasks. Raises NotAllowed when it has none (R2-42)."""
         connection = self._tasks.connection()
         if not self._tasks.capable.list:
-            raise Refused("The server did not declare `tasks.list`, so it cannot be asked for all its tasks.")
+            raise NotAllowed("The server did not declare `tasks.list`, so it cannot be asked for all its tasks.")
         if self.listing.state != "loading":
             self.listing = TaskListing("loading", log=self._session.messages)
             self._session.changed("tasks.listed", "tasks")
@@ -136,8 +136,7 @@ class TaskList:
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
-            for finding in findings:
-                session.messages.remark(listing.seqs[-1], finding)
+            session.messages.remark(listing.seqs[-1], *findings)
             return None
         task = self._tasks.known.get(seen.task_id)
         if task is None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from app.core.errors import INVALID_PARAMS
+from app.core.rules import catalogue
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Finding, RpcId
@@ -103,7 +104,7 @@ class Polling:
             elif not task.outlived and task.expires is not None and last >= task.expires:
                 task.outlived = True
                 task.visit(self._session.wall(), "outlived")
-                self.remark(task, tasks.still_there((task.ttl or 0) / 1000), None)
+                self.remark(task, catalogue.task_outlives_ttl(seconds=(task.ttl or 0) / 1000), None)
                 self._session.changed("task.changed", task.id)
 
     async def rest(self, task: ClientTask, until: float | None) -> None:
@@ -182,8 +183,7 @@ class Polling:
         """Take what the server says of a task, by a reply or a notification; False when it says nothing usable."""
         seen, findings = tasks.read_task(task.wire, value)
         if seen is not None and seen.task_id != task.task_id:
-            text = "The server answered with another task than the one that was asked for."
-            findings.append(Finding("R2-08", "must", text, "It was ignored."))
+            findings.append(catalogue.task_other())
             seen = None
         before, now = task.status, self._session.wall()
         changed = False

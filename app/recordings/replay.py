@@ -17,7 +17,7 @@ from app.core.errors import Gone, RpcError
 from app.core.inbox import InboxFull
 from app.core.json.text import parse, whole
 from app.core.revisions import HANDSHAKE, STATELESS
-from app.core.rules import checks, stateless
+from app.core.rules import frames, stateless
 from app.core.tasks.received import ReceiverTask
 from app.core.tasks.status import STATUSES, Status, may_move
 from app.core.wire import Direction, Message, id_key, is_error
@@ -89,8 +89,7 @@ class Replay(Workspace):
         parsed = parse(frame.raw)
         message = self.messages.record(frame.direction, frame.raw, parsed)
         if frame.direction == "in":
-            for finding in checks.frame(parsed, "in"):
-                self.messages.remark(message.seq, finding)
+            self.messages.remark(message.seq, *frames.frame(parsed, "in"))
         value = parsed.value
         if not isinstance(value, dict):
             return

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import (
@@ -162,7 +162,7 @@ async def test_calls_are_bounded_running_and_remembered(session: Session):
     await connected(session, raw_target())
     held = [session.start_call("x/hold", {}, by=ME) for _ in range(8)]
     await until(session, lambda: all(each.legs for each in held))
-    with pytest.raises(Gone, match="8 calls are running already"):
+    with pytest.raises(Conflict, match="8 calls are running already"):
         session.start_call("ping", None, by=ME)
     for each in held:
         session.cancel_call(each.id)
@@ -186,7 +186,7 @@ async def test_cancel_tells_the_server_and_ignores_the_late_reply(session: Sessi
     await flushed(session)
     session.cancel_call(held.id)
     assert held.state == "cancelled", "at once, whatever the server does"
-    with pytest.raises(Gone, match="cancelled already"):
+    with pytest.raises(Conflict, match="cancelled already"):
         session.cancel_call(held.id)
     await flushed(session)
     [told] = peer.received("notifications/cancelled")
@@ -234,7 +234,7 @@ async def test_disconnecting_settles_what_runs_and_says_why(session: Session):
     await session.disconnect()
     assert held.state == "failed" and held.error is not None
     assert (held.error.code, held.error.message, held.error.kind) == (None, "The connection was closed.", "connection")
-    with pytest.raises(Gone, match="not connected"):
+    with pytest.raises(Conflict, match="not connected"):
         session.start_call("ping", None, by=ME)
 
 
