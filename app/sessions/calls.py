@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -85,11 +86,6 @@ class Calls(Mapping[str, Call]):
         return [call for cid in self._scopes if (call := self._calls.get(cid)) is not None and not call.settled]
 
     @property
-    def busy(self) -> bool:
-        """Whether a call runs, and does not wait for a person. Floods ask this of every session, so it is quick."""
-        return bool(self._scopes) and any(call.state == "running" for call in self.running)
-
-    @property
     def wants_logs(self) -> bool:
         """Whether a request of ours that is under way asked for log messages (R6-51)."""
         if self._session.options.log_level is not None:
@@ -150,6 +146,8 @@ class Calls(Mapping[str, Call]):
         scope = self._scopes[call.id] = anyio.CancelScope()
         if take is not None:
             self._takers[call.id] = take
+        if not quiet:
+            self._session.moment()
         self._session.start_soon(self._run, call, seconds, scope, connection)
         return call
 
@@ -209,7 +207,7 @@ class Calls(Mapping[str, Call]):
             tells=not call.as_task,
         )
         try:
-            with scope:
+            with nullcontext() if call.quiet else self._session.waited_for(), scope:
                 try:
                     if call.notification:
                         await connection.notify(call.method, call.params)

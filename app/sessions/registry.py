@@ -23,6 +23,7 @@ from app.core.revisions import Era
 from app.core.targets import AnyTarget, StdioTarget, target_digest
 from app.protocol import judge
 from app.protocol.links import Opener, open_link
+from app.sessions.attention import Attention
 from app.sessions.identity import Identity
 from app.sessions.session import Session
 from app.sessions.workspace import Workspace
@@ -58,6 +59,8 @@ class SessionRegistry:
         self.open_link = open_link
         self.group: anyio.abc.TaskGroup
         self.closing = False
+        self.attention = Attention(mono)
+        """For which sessions somebody waits right now."""
         self._sessions: dict[str, Workspace] = {}
         self._numbers = itertools.count(1)
         self._loaded = anyio.Event()
@@ -150,10 +153,6 @@ class SessionRegistry:
     def of(self, identity: Identity) -> list[Workspace]:
         """The open sessions of an identity, oldest first."""
         return [session for session in self._sessions.values() if session.owner == identity.id]
-
-    def busy_beside(self, session: Workspace) -> bool:
-        """Whether a call runs in any other session."""
-        return any(other.calls.busy for other in self._sessions.values() if other is not session)
 
     async def close(self, session: Workspace) -> None:
         """End a session. It cannot be found from the first moment on."""

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("parley.sessions")
 
+_ALONE_SECONDS = 0.01
+"""A frame that nobody asked for and that follows another sooner is one of many."""
+
 
 class Session(Workspace):
     """A workspace that a live connection fills. It is the `Host` of that connection."""
@@ -40,6 +43,8 @@ class Session(Workspace):
         self._ended.set()
         self._stderr_mark = 0
         self._probe_anew = False
+        self._told = float("-inf")
+        """Monotonic: when the last frame came that nobody waits for."""
         self._began = self._mono()
 
     # ---- connecting
@@ -160,6 +165,16 @@ class Session(Workspace):
 
     # ---- what the connection tells us (its Host)
 
+    def heard(self, message: Message) -> None:
+        """A frame came in. What somebody waits for, and what comes alone, gets a moment in which the bulk of others
+        rests."""
+        awaited = message.answers is not None and not message.quiet
+        if not awaited:
+            before, self._told = self._told, self._mono()
+            awaited = self._told - before >= _ALONE_SECONDS
+        if awaited:
+            self.moment()
+
     def moved(self, url: str | None) -> None:
         """Where the server redirected us to; None where a link begins."""
         self.info.moved_to = url
@@ -170,8 +185,8 @@ class Session(Workspace):
         self.changed("connection.changed", "connection")
 
     def others_wait(self) -> bool:
-        """Whether another session waits for an answer right now."""
-        return self._registry.busy_beside(self)
+        """Whether somebody waits for another session right now."""
+        return self._registry.attention.beside(self.id)
 
     def stderr_line(self, line: bytes) -> None:
         """Keep one line of the server's stderr."""

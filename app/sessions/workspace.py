@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -172,6 +173,14 @@ class Workspace:
         return self._registry.mono() - self._seen
 
     # ---- waiting
+
+    def moment(self) -> None:
+        """Something happens here that somebody waits for: the bulk of other sessions rests for a moment."""
+        self._registry.attention.moment(self.id)
+
+    def waited_for(self) -> AbstractContextManager[None]:
+        """The same for all that is done in this context, while it is young."""
+        return self._registry.attention.waiting(self.id)
 
     async def wait_connection(self, seconds: float) -> None:
         """Return when the connection is no longer connecting, or the time is over."""

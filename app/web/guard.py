@@ -208,6 +208,12 @@ class IdentityCheck:
             except Denied as denied:
                 await refuse(scope, receive, send, denied)
                 return
+            if "identity" in scope["state"]:
+                session = scope["state"].get("session")
+                registry: SessionRegistry = scope["app"].state.registry
+                with registry.attention.waiting("" if session is None else session.id):
+                    await self.app(scope, receive, send)
+                return
         await self.app(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> None:

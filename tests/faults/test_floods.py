@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from app.bounds import JSON_SEPARATORS
-from app.sessions import Session
+from app.sessions import Session, SessionRegistry
 from tests.drive import ME, Felt, call, call_tool, connected, echoes, feeling, flushed, inbound, raw_target, until
 from tests.drive_http import raw_peer
 from tests.floods import OVER_HTTP, OVER_STDIO, REPLY, torrent
@@ -129,3 +129,55 @@ async def test_h11_what_is_no_object_above_the_bound_is_no_message(session: Sess
 
 def _rows(session: Session) -> list[Any]:
     return session.messages.last(1_000)
+
+
+class Rests:
+    """How often the bulk of a session was told that somebody waits elsewhere, and rested."""
+
+    def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.looks = self.rests = 0
+        asked = session.others_wait
+
+        def counted() -> bool:
+            others = asked()
+            self.looks, self.rests = self.looks + 1, self.rests + others
+            return others
+
+        monkeypatch.setattr(session, "others_wait", counted)
+
+
+NOTES = {
+    "count": 4_000,
+    "line": '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":$N}}',
+}
+
+
+@pytest.mark.requirement("H02", "F09")
+async def test_h02_a_flood_does_not_rest_while_a_long_tool_runs_elsewhere(
+    registry: SessionRegistry, session: Session, monkeypatch: pytest.MonkeyPatch
+):
+    await connected(session, raw_target())
+    other = registry.open(ME)
+    await connected(other, raw_target())
+    long = other.start_call("x/hold", {}, by=ME)
+    await until(other, lambda: long.legs)
+    with anyio.fail_after(GUARD):
+        while session.others_wait():  # it is young
+            await anyio.lowlevel.checkpoint()
+    rests = Rests(session, monkeypatch)
+    done = await call_tool(session, "flood", NOTES)
+    assert done.state == "done" and not long.settled and session.messages.inbound >= 4_000
+    assert rests.looks >= 1_000 and rests.rests == 0
+    await registry.close(other)
+
+
+@pytest.mark.requirement("H02", "F09")
+async def test_h02_a_flood_rests_while_somebody_waits_elsewhere_right_now(
+    bystander: Session, session: Session, monkeypatch: pytest.MonkeyPatch
+):
+    await connected(session, raw_target())
+    rests = Rests(session, monkeypatch)
+    async with feeling(bystander) as felt:
+        done = await call_tool(session, "flood", NOTES | {"count": 12_000})
+    assert done.state == "done" and rests.rests > 0
+    assert len(felt.echoes) > 3 and max(felt.echoes) < GUARD / 5, felt

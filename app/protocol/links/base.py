@@ -182,5 +182,5 @@ class LinkHost(Protocol):
         ...
 
     def others_wait(self) -> bool:
-        """Whether another session waits for an answer right now."""
+        """Whether somebody waits for another session right now."""
         ...

@@ -444,7 +444,7 @@ class _HttpLink:
         return f"The server redirected here ({status})."
 
     async def _gently(self, answer: Answer) -> AsyncIterator[bytes]:
-        """The body in chunks. A large one rests while another session waits for an answer, and its sender with it."""
+        """The body in chunks. A large one rests while somebody waits for another session, and its sender with it."""
         read = 0
         async for chunk in answer.body:
             yield chunk
