@@ -136,14 +136,16 @@ class Rests:
 
     def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         self.looks = self.rests = 0
-        asked = session.others_wait
+        attention = session._registry.attention
+        asked = attention.beside
 
-        def counted() -> bool:
-            others = asked()
-            self.looks, self.rests = self.looks + 1, self.rests + others
+        def counted(sid: str) -> bool:
+            others = asked(sid)
+            if sid == session.id:
+                self.looks, self.rests = self.looks + 1, self.rests + others
             return others
 
-        monkeypatch.setattr(session, "others_wait", counted)
+        monkeypatch.setattr(attention, "beside", counted)
 
 
 NOTES = {
