@@ -54,8 +54,6 @@ class MessageLog:
         self._sweep_at = _SWEEP_EVERY
         self.referred: Callable[[], Iterable[int | str]] = tuple
         """The messages and subjects that somebody refers to: what was remarked about them is kept."""
-        self.arrived: Callable[[Message], None] = lambda _: None
-        """Told of each message that came in."""
         self._outstanding: OrderedDict[tuple[str, tuple[str, str]], tuple[int, float, str | None, bool]] = OrderedDict()
         self._replies: dict[int, int] = {}
         self._exchanges: dict[int, Exchange] = {}
@@ -135,7 +133,6 @@ class MessageLog:
         self.bytes_total += message.size
         if direction == "in":
             self.inbound += 1
-            self.arrived(message)
         else:
             self.outbound += 1
         self._events.append("message.recorded", str(seq), at)

@@ -48,6 +48,10 @@ class Host(HandshakeHost, LinkHost, Protocol):
         """The link is open; the handshake begins."""
         ...
 
+    def heard(self, message: Message) -> None:
+        """A frame came in, and is in the log."""
+        ...
+
     def lost(self, trouble: Trouble) -> None:
         """The link of a ready connection has ended by itself."""
         ...
@@ -138,6 +142,7 @@ class Connection:
                     answer=self._answer,
                     notified=self._host.notified,
                     others_wait=self._host.others_wait,
+                    heard=self._host.heard,
                 )
                 self._link = link
                 async with anyio.create_task_group() as group:

@@ -31,7 +31,7 @@ from app.core.log import MessageLog
 from app.core.revisions import HANDSHAKE
 from app.core.rules import catalogue, frames, notifications
 from app.core.rules.hidden_text import hidden_text
-from app.core.wire import Message, RpcId, id_key, is_error, rpc_id_of
+from app.core.wire import Exchange, Message, RpcId, id_key, is_error, rpc_id_of
 from app.protocol.links.base import (
     Barrier,
     Delivery,
@@ -170,9 +170,10 @@ class Rpc:
         answer: Answer,
         notified: Notified,
         others_wait: Callable[[], bool],
+        heard: Callable[[Message], None],
     ) -> None:
         self._link, self._log, self._limits = link, log, limits
-        self._answer, self._notified, self._others_wait = answer, notified, others_wait
+        self._answer, self._notified, self._others_wait, self._heard = answer, notified, others_wait, heard
         self._ids = itertools.count(1)
         self._pending: dict[tuple[str, str], Pending] = {}
         self._tokens: dict[tuple[str, str], Pending] = {}
@@ -361,11 +362,18 @@ class Rpc:
         self._gave_turn = True
         await anyio.lowlevel.checkpoint()
 
+    def _arrived(
+        self, raw: bytes, parsed: Parsed, *, size: int | None = None, exchange: Exchange | None = None
+    ) -> Message:
+        message = self._log.record("in", raw, parsed, size=size, exchange=exchange)
+        self._heard(message)
+        return message
+
     def _refuse(self, frame: Oversized) -> None:
         limit = self._limits.message_bytes
         kept = frame.prefix[: self._limits.kept_prefix_bytes]
         problem = Parsed(problem=f"Longer than {limit / 1048576:g} MiB; only its beginning is kept.")
-        message = self._log.record("in", kept, problem, size=frame.size, exchange=frame.exchange)
+        message = self._arrived(kept, problem, size=frame.size, exchange=frame.exchange)
         self._log.remark(message.seq, frames.oversized(frame.size, limit, over_http=frame.exchange is not None))
         if frame.fatal:
             self.trouble = Trouble(
@@ -396,7 +404,7 @@ class Rpc:
     async def _read(self, frame: Frame) -> None:
         raw, exchange = frame.raw, frame.exchange
         if not raw.strip():
-            message = self._log.record("in", raw, Parsed(problem="An empty line."), exchange=exchange)
+            message = self._arrived(raw, Parsed(problem="An empty line."), exchange=exchange)
             blank = catalogue.empty_line() if exchange is None else catalogue.empty_answer()
             self._log.remark(message.seq, blank)
             return
@@ -409,14 +417,14 @@ class Rpc:
                     if number % _AT_ONCE == 0:
                         await anyio.lowlevel.checkpoint()
                 return
-            message = self._log.record("in", raw, parsed, exchange=exchange)
+            message = self._arrived(raw, parsed, exchange=exchange)
             spoken = self.version or "no agreed revision yet"
             self._log.remark(message.seq, catalogue.batch(version=spoken))
             return
         await self._act(frame, parsed)
 
     async def _act(self, frame: Frame, parsed: Parsed) -> None:
-        message = self._log.record("in", frame.raw, parsed, exchange=frame.exchange)
+        message = self._arrived(frame.raw, parsed, exchange=frame.exchange)
         meant = heads(frame.raw) if parsed.problem is not None else []
         over_http, refusal = frame.exchange is not None, frame.place == "refusal"
         remarks = frames.frame(parsed, "in", over_http=over_http, refusal=refusal, meant=any(h.members for h in meant))

@@ -43,7 +43,6 @@ class Session(Workspace):
         self._ended.set()
         self._stderr_mark = 0
         self._probe_anew = False
-        self.messages.arrived = self._arrived
         self._told = float("-inf")
         """Monotonic: when the last frame came that nobody waits for."""
         self._began = self._mono()
@@ -166,8 +165,9 @@ class Session(Workspace):
 
     # ---- what the connection tells us (its Host)
 
-    def _arrived(self, message: Message) -> None:
-        """What somebody waits for, and what comes alone, gets a moment in which the bulk of others rests."""
+    def heard(self, message: Message) -> None:
+        """A frame came in. What somebody waits for, and what comes alone, gets a moment in which the bulk of others
+        rests."""
         awaited = message.answers is not None and not message.quiet
         if not awaited:
             before, self._told = self._told, self._mono()

@@ -136,14 +136,16 @@ class Rests:
 
     def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         self.looks = self.rests = 0
-        asked = session.others_wait
+        attention = session._registry.attention
+        asked = attention.beside
 
-        def counted() -> bool:
-            others = asked()
-            self.looks, self.rests = self.looks + 1, self.rests + others
+        def counted(sid: str) -> bool:
+            others = asked(sid)
+            if sid == session.id:
+                self.looks, self.rests = self.looks + 1, self.rests + others
             return others
 
-        monkeypatch.setattr(session, "others_wait", counted)
+        monkeypatch.setattr(attention, "beside", counted)
 
 
 NOTES = {
@@ -156,7 +158,6 @@ NOTES = {
 async def test_h02_a_flood_does_not_rest_while_a_long_tool_runs_elsewhere(
     registry: SessionRegistry, session: Session, monkeypatch: pytest.MonkeyPatch
 ):
-    rests = Rests(session, monkeypatch)
     await connected(session, raw_target())
     other = registry.open(ME)
     await connected(other, raw_target())
@@ -165,7 +166,7 @@ async def test_h02_a_flood_does_not_rest_while_a_long_tool_runs_elsewhere(
     with anyio.fail_after(GUARD):
         while session.others_wait():  # it is young
             await anyio.lowlevel.checkpoint()
-    rests.looks = rests.rests = 0
+    rests = Rests(session, monkeypatch)
     done = await call_tool(session, "flood", NOTES)
     assert done.state == "done" and not long.settled and session.messages.inbound >= 4_000
     assert rests.looks >= 1_000 and rests.rests == 0
@@ -176,8 +177,8 @@ async def test_h02_a_flood_does_not_rest_while_a_long_tool_runs_elsewhere(
 async def test_h02_a_flood_rests_while_somebody_waits_elsewhere_right_now(
     bystander: Session, session: Session, monkeypatch: pytest.MonkeyPatch
 ):
-    rests = Rests(session, monkeypatch)
     await connected(session, raw_target())
+    rests = Rests(session, monkeypatch)
     async with feeling(bystander) as felt:
         done = await call_tool(session, "flood", NOTES | {"count": 12_000})
     assert done.state == "done" and rests.rests > 0

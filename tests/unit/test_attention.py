@@ -56,7 +56,9 @@ def test_one_of_two_requests_that_is_over_leaves_the_other():
 
 def say(session: Session, direction: Direction, **fields: object) -> None:
     raw = json.dumps({"jsonrpc": "2.0", **fields}).encode()
-    session.messages.record(direction, raw, parse(raw))
+    message = session.messages.record(direction, raw, parse(raw))
+    if direction == "in":
+        session.heard(message)
 
 
 async def test_frames_that_somebody_waits_for_count_and_those_of_a_flood_do_not():
