@@ -20,9 +20,9 @@ LOCAL = {
     "core/forms/words.py:MAX_LABEL": "where a label is cut",
     "core/forms/words.py:MAX_DESCRIPTION": "where a description is cut",
     "core/forms/leaves.py:_LONG": "from when on a text gets a larger box",
-    "protocol/links/http.py:_LARGE": "from when on a stream makes room for others",
-    "protocol/links/http.py:_REST_SECONDS": "the rest of one such pause",
-    "protocol/links/http.py:_BODY_SHOWN": "where a quoted body is cut",
+    "protocol/links/http_base.py:_LARGE": "from when on a stream makes room for others",
+    "protocol/links/http_base.py:_REST_SECONDS": "the rest of one such pause",
+    "protocol/links/words.py:_BODY_SHOWN": "where a quoted body is cut",
 }
 """Numbers that say how something is written or done, and bound nothing."""
 
