@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
+from app import bounds
 from app.core.calls import Call
 from app.core.errors import Conflict, Gone, Invalid, NotAllowed, NotConnected
 from app.core.json import diff
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from app.sessions.registry import SessionRegistry
     from app.sessions.session import Session
     from app.sessions.workspace import Workspace
-
-_MESSAGES = 500
-_REFRESH_SECONDS = 0.25
-"""How often a page hears of the other session at most: its events are not ours."""
 
 
 @dataclass(slots=True)
@@ -117,7 +114,7 @@ class Comparisons:
         while not again.settled and not other.closed:
             await other.events.next_of(again.id)
             self._changed(found)
-            await anyio.sleep(_REFRESH_SECONDS)
+            await anyio.sleep(bounds.COMPARED_SECONDS)
         found.differences = diff.differences(await told(self._session, call), await told(other, again))
         found.words = "Both calls are settled."
         self._changed(found)
@@ -132,7 +129,8 @@ def messages_of(session: Workspace, call: Call) -> list[Message]:
     if not seqs:
         return []
     first, last = min(seqs), max(seqs) if call.settled else session.events.seq
-    return [each for each in session.messages.after(first - 1, _MESSAGES) if each.seq <= last and not each.quiet]
+    rows = session.messages.after(first - 1, bounds.COMPARED_MESSAGES)
+    return [each for each in rows if each.seq <= last and not each.quiet]
 
 
 async def told(session: Workspace, call: Call) -> diff.Told:
