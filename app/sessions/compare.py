@@ -62,7 +62,7 @@ class Comparisons:
 
     def __init__(self, session: Workspace, registry: SessionRegistry) -> None:
         self._session, self._registry = session, registry
-        self.of: dict[str, Comparison] = {}
+        self.by_call: dict[str, Comparison] = {}
         self.linked_to: tuple[str, str] | None = None
         """The session and the call that this session was opened to be compared with."""
 
@@ -76,15 +76,15 @@ class Comparisons:
             raise NotAllowed("HTTP with SSE exists only in the older era, so there is nothing to compare with.")
         if not call.settled or call.notification:
             raise Conflict("Wait until this call is settled, then compare it.")
-        self.of = {cid: one for cid, one in self.of.items() if cid in session.calls}
-        before = self.of.pop(call.id, None)
+        self.by_call = {cid: one for cid, one in self.by_call.items() if cid in session.calls}
+        before = self.by_call.pop(call.id, None)
         if before is not None and before.open is not None:
             self._registry.start_soon(self._registry.close, before.open)
         era: Literal["legacy", "modern"] = "modern" if session.wire is HANDSHAKE else "legacy"
         other = self._registry.open(by)
         other.roots = list(session.roots)
         other.comparisons.linked_to = (session.id, call.id)
-        found = self.of[call.id] = Comparison(call.id, other.id, weakref.ref(other), era)
+        found = self.by_call[call.id] = Comparison(call.id, other.id, weakref.ref(other), era)
         options = session.options.model_copy(update={"era": era, "protocol_version": None})
         other.connect(session.target, options, by=by)
         session.start_soon(self._run, found, other, call, by)

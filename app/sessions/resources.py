@@ -41,12 +41,12 @@ class Resources:
 
     def __init__(self, session: Workspace) -> None:
         self._session = session
-        self.of: dict[str, Watched] = {}
+        self.by_uri: dict[str, Watched] = {}
 
     @property
     def subscribed(self) -> list[Watched]:
         """The subscriptions that hold."""
-        return [one for one in self.of.values() if one.subscribed]
+        return [one for one in self.by_uri.values() if one.subscribed]
 
     @property
     def offered(self) -> bool:
@@ -113,18 +113,18 @@ class Resources:
 
     def connection_ended(self) -> None:
         """Subscriptions end with their connection; that something changed stays known until the next one."""
-        for one in self.of.values():
+        for one in self.by_uri.values():
             one.subscribed = False
 
     def reset(self) -> None:
         """A new connection begins."""
-        self.of.clear()
+        self.by_uri.clear()
 
     def _one(self, uri: str) -> Watched:
-        found = self.of.get(uri)
+        found = self.by_uri.get(uri)
         if found is None:
-            found = self.of[uri] = Watched(uri)
-            idle = (known for known, one in self.of.items() if not one.subscribed and known != uri)
-            if len(self.of) > bounds.WATCHED_RESOURCES and (oldest := next(idle, None)) is not None:
-                del self.of[oldest]
+            found = self.by_uri[uri] = Watched(uri)
+            idle = (known for known, one in self.by_uri.items() if not one.subscribed and known != uri)
+            if len(self.by_uri) > bounds.WATCHED_RESOURCES and (oldest := next(idle, None)) is not None:
+                del self.by_uri[oldest]
         return found

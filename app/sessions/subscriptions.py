@@ -90,13 +90,13 @@ class Subscriptions:
 
     def __init__(self, session: Workspace) -> None:
         self._session = session
-        self.of: OrderedDict[str, Subscription] = OrderedDict()
+        self.all: OrderedDict[str, Subscription] = OrderedDict()
         self._ids = itertools.count(1)
         self._scopes: dict[str, tuple[anyio.CancelScope, Outgoing]] = {}
 
     @property
     def live(self) -> list[Subscription]:
-        return [one for one in self.of.values() if one.live]
+        return [one for one in self.all.values() if one.live]
 
     # ---- what a person does
 
@@ -115,12 +115,12 @@ class Subscriptions:
         one.by_task, one.log = by_task, session.messages
         if not one.asked:
             raise Invalid("Choose at least one thing to hear of.", {"/notifications": ["Choose something."]})
-        self.of[one.id] = one
-        while len(self.of) > bounds.SUBSCRIPTIONS_KEPT:
-            over = next((each.id for each in self.of.values() if not each.live), None)
+        self.all[one.id] = one
+        while len(self.all) > bounds.SUBSCRIPTIONS_KEPT:
+            over = next((each.id for each in self.all.values() if not each.live), None)
             if over is None:
                 break
-            del self.of[over]
+            del self.all[over]
         self._changed(one)
         session.start_soon(self._run, one, connection)
         return one
@@ -193,7 +193,7 @@ class Subscriptions:
                 self._session.messages.remark(message.seq, catalogue.no_subscription(method=method))
             return False
         present = self._session.info.number  # each connection counts its requests from the beginning
-        one = next((each for each in self.of.values() if (each.connection, each.rpc_id) == (present, number)), None)
+        one = next((each for each in self.all.values() if (each.connection, each.rpc_id) == (present, number)), None)
         if one is None:
             self._session.messages.remark(message.seq, catalogue.unknown_subscription(number=json.dumps(number)))
             return False
@@ -247,7 +247,7 @@ class Subscriptions:
             return
         before = self._session.info.number - 1
         lost: list[Subscription] = []
-        for one in self.of.values():
+        for one in self.all.values():
             again = any(one.asked == other.asked for other in lost)  # the same may have been lost more than once
             if one.state == "lost" and one.connection == before and not one.by_task and not again:
                 lost.append(one)
