@@ -91,7 +91,7 @@ class Calls(Mapping[str, Call]):
         return any(isinstance(meta, dict) and stateless.META_LOG_LEVEL in meta for meta in metas)
 
     def new(self, method: str, params: dict[str, Any] | None, *, by: str, quiet: bool = False) -> Call:
-        """A call that is kept and not sent."""
+        """A call that is kept and not sent; old ones that are over leave for it."""
         call = Call(
             id=f"c{next(self._ids)}",
             method=method,
@@ -103,6 +103,7 @@ class Calls(Mapping[str, Call]):
             log=self._session.messages,
         )
         self.add(call)
+        self._forget_old_calls()
         return call
 
     def start(
@@ -136,7 +137,6 @@ class Calls(Mapping[str, Call]):
         call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
         for finding in findings:
             self.note(call, finding)
-        self._forget_old_calls()
         self._session.changed("call.added", call.id)
         seconds = (timeout_ms or self._session.options.request_timeout_ms) / 1000
         call.deadline_at = None if notification else self._session.wall() + seconds
