@@ -1,7 +1,7 @@
 """What a browser would make of the HTML of a form: the controls it would submit, and whether it is fit for people.
 
 Follows the HTML standard as far as our forms go: value sanitisation of inputs, the first option of a select, the
-newline after `<textarea>`, labels. Knows no schema.
+newline after `<textarea>`, labels. `entries` says the same of a tree, without its HTML. Knows no schema.
 """
 
 import re
@@ -143,3 +143,49 @@ def _sanitised(kind: str, value: str) -> str:
     except ValueError:
         return ""
     return value
+
+
+def entries(tree: forms.Field) -> list[tuple[str, str]]:
+    """What a browser submits for a tree that nobody has touched: names and texts of its controls, in their order."""
+    found: list[tuple[str, str]] = []
+    _enter(tree, found)
+    return found
+
+
+def _enter(one: forms.Field, found: list[tuple[str, str]]) -> None:
+    name = one.name
+    if one.removable:
+        found.append((f"{name}#use", "1" if one.present else "0"))
+    match one.kind:
+        case "const" | "object" | "tuple":
+            pass
+        case "array" | "map":
+            if one.kind == "array" and one.present:
+                found.append((f"{name}#list", "1"))
+        case "multi":
+            found += [(name, str(at)) for at in one.chosen_many]
+        case "choice":
+            found.append((name, "" if one.chosen is None else str(one.chosen)))
+        case "oneof":
+            found.append((f"{name}#alt", "" if one.chosen is None else str(one.chosen)))
+            if one.chosen is not None:
+                found.append((f"{name}#was", str(one.chosen)))
+            found += one.kept
+        case "checkbox":
+            found += [(name, "true")] if one.checked else []
+        case "json":
+            found += [(name, one.text), (f"{name}#json", "1")]
+        case _:
+            found.append((name, one.text))
+    if one.plainer:
+        found.append((f"{name}#kind", one.kind))
+    if one.can_be_empty:
+        found += [(f"{name}#maybe", "1"), *([(f"{name}#empty", "1")] if one.empty else [])]
+    if one.nullable and one.is_null:
+        found.append((f"{name}#null", "1"))
+    for child in one.children:
+        if one.kind in ("array", "map"):
+            found.append((f"{name}#item", child.name.rpartition("/")[2]))
+        if one.kind == "map":
+            found.append((f"{child.name}#key", child.key))
+        _enter(child, found)

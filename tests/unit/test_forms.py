@@ -8,7 +8,7 @@ import pytest
 
 from app.core import forms
 from app.core.schema import explain
-from tests.unit.form_browser import Page, draw
+from tests.unit.form_browser import Page, draw, entries
 
 D7 = "http://json-schema.org/draft-07/schema#"
 
@@ -21,7 +21,7 @@ def one(schema: Any, value: Any = forms.MISSING, required: bool = False) -> form
 
 def press(schema: Any, tree: forms.Field, operation: str, **typed: str) -> forms.Field:
     """The tree after a button, with some texts changed before it is pressed."""
-    form = forms.Entries(forms.entries(tree))
+    form = forms.Entries(entries(tree))
     for name, text in typed.items():
         form.set_all(name, [text])
     forms.operate(form, operation)
@@ -121,7 +121,7 @@ def test_read_only_is_shown_and_its_default_sent():
     tree = forms.build(schema)
     assert (tree.children[0].kind, tree.children[0].read_only) == ("const", True)
     assert forms.read(tree).value == {"v": "1.0"}
-    assert forms.entries(tree) == []
+    assert entries(tree) == []
 
 
 @pytest.mark.requirement("R4-13")
@@ -192,7 +192,7 @@ def test_a_box_becomes_a_field_again_as_soon_as_its_value_fits():
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     tree = forms.build(schema, {"n": "seven"})
     assert (tree.children[0].kind, tree.children[0].note) == ("json", "The value is not a number.")
-    pairs = dict(forms.entries(tree))
+    pairs = dict(entries(tree))
     half = forms.build(schema, form=forms.Entries({**pairs, "/n": "[1,"}.items()))
     assert (half.children[0].kind, half.children[0].text) == ("json", "[1,")
     mended = forms.build(schema, form=forms.Entries({**pairs, "/n": "7"}.items()))
@@ -296,7 +296,7 @@ def test_another_alternative_carries_what_both_have_and_the_first_comes_back():
     assert tree.children[3].chosen == 1
     card = press(TRIP, tree, "alt:/pay", **{"/pay#alt": "0", "/pay#1/owner": "Ida"})
     assert forms.read(card).value == {"pay": {"owner": "Ida"}}
-    assert Page(draw(card)).submitted() == forms.entries(card)
+    assert Page(draw(card)).submitted() == entries(card)
     back = press(TRIP, card, "alt:/pay", **{"/pay#alt": "1"})
     assert forms.read(back).value == {"pay": {"kind": "cash", "owner": "Ida", "till": 4}}
     assert forms.read(press(TRIP, back, "alt:/pay", **{"/pay#alt": ""})).value == {}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.core import forms
-from tests.unit.form_browser import Page, draw
+from tests.unit.form_browser import Page, draw, entries
 from tests.unit.test_forms_roundtrip import comes_back
 
 HERE = Path(__file__).parent / "schemas"
@@ -34,7 +34,7 @@ def test_a_recorded_tool_has_a_form_and_its_start_comes_back(name: str):
     assert [one.pointer for one in tree.walk() if one.kind == "json" and "Any" not in one.note] == []
     assert forms.unchecked(schema) == ""
     page = Page(draw(tree))
-    assert page.submitted() == forms.entries(tree)
+    assert page.submitted() == entries(tree)
     assert page.problems() == []
     start = forms.skeleton(schema)
     comes_back(schema, start)

@@ -7,10 +7,11 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.forms import MISSING, Entries, entries
+from app.core.forms import MISSING, Entries
 from app.sessions import Session
 from app.web import tool_forms
 from tests.drive import raw_target
+from tests.unit.form_browser import entries
 from tests.web.asgi import Visitor
 
 HTMX = {"hx_request": "true"}

@@ -1,18 +1,16 @@
-"""The tree of a form to the value it says, and to what a browser would submit for it.
+"""The tree of a form to the value it says.
 
-Whether the value fits its schema is for `checking`; here only texts that say no value are wrong. Knows no schema.
+Whether the value fits its schema is for the validator; here only texts that say no value are wrong. Knows no schema.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.core.forms import clocks
 from app.core.forms.tree import TYPED_KINDS, Field
 from app.core.json.values import MISSING, from_json_text, number_of, show
-
-_LOCAL = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T)?[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
 
 
 @dataclass(slots=True)
@@ -122,9 +120,7 @@ def _read_number(one: Field, filled: Filled) -> Any:
 def _read_text(one: Field) -> Any:
     if one.text == "":
         return "" if one.empty else MISSING
-    if one.kind in ("time", "datetime") and _LOCAL.fullmatch(one.text):
-        return one.text + (":00Z" if one.text.count(":") == 1 else "Z")
-    return one.text
+    return clocks.sent(one.kind, one.text) if clocks.is_clock(one.kind) else one.text
 
 
 def skeleton(tree: Field) -> Any:
@@ -149,49 +145,3 @@ def _start(one: Field) -> Any:
     if one.options:
         return one.options[0].value
     return "" if one.kind in TYPED_KINDS else value
-
-
-def entries(tree: Field) -> list[tuple[str, str]]:
-    """What a browser submits for a tree that nobody has touched: names and texts of its controls, in their order."""
-    found: list[tuple[str, str]] = []
-    _enter(tree, found)
-    return found
-
-
-def _enter(one: Field, found: list[tuple[str, str]]) -> None:
-    name = one.name
-    if one.removable:
-        found.append((f"{name}#use", "1" if one.present else "0"))
-    match one.kind:
-        case "const" | "object" | "tuple":
-            pass
-        case "array" | "map":
-            if one.kind == "array" and one.present:
-                found.append((f"{name}#list", "1"))
-        case "multi":
-            found += [(name, str(at)) for at in one.chosen_many]
-        case "choice":
-            found.append((name, "" if one.chosen is None else str(one.chosen)))
-        case "oneof":
-            found.append((f"{name}#alt", "" if one.chosen is None else str(one.chosen)))
-            if one.chosen is not None:
-                found.append((f"{name}#was", str(one.chosen)))
-            found += one.kept
-        case "checkbox":
-            found += [(name, "true")] if one.checked else []
-        case "json":
-            found += [(name, one.text), (f"{name}#json", "1")]
-        case _:
-            found.append((name, one.text))
-    if one.plainer:
-        found.append((f"{name}#kind", one.kind))
-    if one.can_be_empty:
-        found += [(f"{name}#maybe", "1"), *([(f"{name}#empty", "1")] if one.empty else [])]
-    if one.nullable and one.is_null:
-        found.append((f"{name}#null", "1"))
-    for child in one.children:
-        if one.kind in ("array", "map"):
-            found.append((f"{name}#item", child.name.rpartition("/")[2]))
-        if one.kind == "map":
-            found.append((f"{child.name}#key", child.key))
-        _enter(child, found)

@@ -15,13 +15,6 @@ from app.core.schema.explain import sentences
 from app.core.schema.refs import with_known_dialect
 
 MAX_ERRORS = 100
-_OWN = frozenset(
-    {"type", "properties", "required", "additionalProperties", "unevaluatedProperties", "patternProperties", "items"}
-    | {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum", "const", "$ref"}
-    | {"dependentRequired", "dependencies", "dependentSchemas", "propertyNames", "minProperties", "maxProperties"}
-    | {"default", "examples"}
-)
-"""What a schema says about its own value, and not about the parts that others point to."""
 
 
 class Check:
@@ -104,18 +97,6 @@ class Check:
 def unchecked(schema: Any) -> str:
     """Why values cannot be checked against a schema, as a sentence; "" when they can."""
     return Check(schema).why
-
-
-def fits(schema: Any, value: Any, root: Any = None) -> bool:
-    """Whether a value fits a schema; an unusable schema fits nothing. `root` holds what `$ref` points to."""
-    return Check(with_definitions(schema, root)).fits(value)
-
-
-def with_definitions(schema: Any, root: Any) -> Any:
-    """A part of a schema as one that stands alone."""
-    if not isinstance(schema, dict) or not isinstance(root, dict):
-        return schema
-    return {**{key: part for key, part in root.items() if key not in _OWN}, **schema}
 
 
 def validate(schema: Any, value: Any) -> dict[str, list[str]]:
