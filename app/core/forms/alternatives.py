@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.core.json.values import same, type_of
-from app.core.schema.merging import Schema, properties_of, required_keys
-from app.core.schema.plain import Schemas
+from app.core.schema.plain import Schema, Schemas, properties_of, required_keys
 
 MAX_DEPTH = 3
 """How far inside a value its looks matter."""

@@ -20,8 +20,16 @@ from app.core.json import pointer
 from app.core.json.pointer import escape
 from app.core.json.values import MISSING, from_json_text
 from app.core.schema.cost import too_large
-from app.core.schema.merging import Schema, extra_keys, implied_type, properties_of, required_keys
-from app.core.schema.plain import MAX_TITLED, Option, Schemas
+from app.core.schema.plain import (
+    MAX_TITLED,
+    Option,
+    Schema,
+    Schemas,
+    extra_keys,
+    implied_type,
+    properties_of,
+    required_keys,
+)
 from app.core.schema.refs import NoShape
 
 MAX_FIELDS = 600
@@ -32,6 +40,8 @@ MAX_ALL_OPTIONS = 5_000
 MAX_CHECKBOXES = 40
 MAX_KEPT = 500
 """Texts of alternatives that are not drawn."""
+_Row = tuple[str, Any, Source]
+"""An item of a list or a row of a map: its place or key, its schema, and where its content is."""
 
 
 def build(schema: Any, value: Any = MISSING, form: Entries | None = None) -> Field:
@@ -166,16 +176,24 @@ class Builder:
         if value and not all(leaves.typeable(key) and "\n" not in key for key in value):
             raise NoControl("One of its keys has a line break.")
         made = self._group("map", schema, spot, source)
-        rows: list[tuple[str, Source]] = [(key, Given(each)) for key, each in value.items()] if value else []
-        if isinstance(source, Submitted) and made.present:
-            rows = [(source.at(each).text("#key"), source.at(each)) for each in indices(source.form, source.name)]
-        for at, (key, inner) in enumerate(rows):
-            row = Spot(f"{spot.pointer}/{escape(key)}", below(spot.name, str(at)), "", True, spot.depth + 1)
-            child = self.field(items, row, inner)
-            child.key = key
-            made.children.append(child)
-        made.can_add = len(rows) < MAX_ITEMS and spot.depth < MAX_DEPTH
+        rows: list[_Row] = [(key, items, Given(each)) for key, each in value.items()] if value else []
+        if isinstance(source, Submitted):
+            inside = [source.at(each) for each in indices(source.form, source.name)]
+            rows = [(each.text("#key"), items, each) for each in inside]
+        self._fill(made, rows, spot)
+        made.can_add = len(made.children) < MAX_ITEMS and spot.depth < MAX_DEPTH
         return made
+
+    def _fill(self, made: Field, rows: list[_Row], spot: Spot) -> None:
+        """Add items to a list or rows to a map, each named by its place in the form."""
+        for at, (key, schema, source) in enumerate(rows if made.present else []):
+            place = Spot(f"{spot.pointer}/{escape(key)}", below(spot.name, str(at)), "", True, spot.depth + 1)
+            child = self.field(schema, place, source)
+            if made.kind == "map":
+                child.key = key
+            else:
+                child.label = f"{child.label or made.item} {at + 1}"
+            made.children.append(child)
 
     def _array(self, schema: Schema, spot: Spot, source: Source) -> Field:
         value = leaves.taken(source, lambda given: isinstance(given, list), "The value is not a list.")
@@ -201,8 +219,7 @@ class Builder:
             inside = _each(source, value or [])
         elif isinstance(least, int):
             inside = [Fresh()] * min(least, 5)
-        for at, each in enumerate(inside if made.present else []):
-            made.children.append(self._item(items, at, made.item, spot, each))
+        self._fill(made, [(str(at), items, each) for at, each in enumerate(inside)], spot)
         room = min(most, MAX_ITEMS) if isinstance(most, int) else MAX_ITEMS
         made.can_add = len(made.children) < room and spot.depth < MAX_DEPTH
         return made
@@ -218,14 +235,7 @@ class Builder:
             inside = [source.at(str(at)) for at in range(len(prefix))]
         elif isinstance(source, Given) and value:
             inside = _each(source, value)
-        for at, part in enumerate(prefix if made.present else []):
-            made.children.append(self._item(part, at, "item", spot, inside[at]))
-        return made
-
-    def _item(self, schema: Any, at: int, noun: str, spot: Spot, source: Source) -> Field:
-        place = Spot(f"{spot.pointer}/{at}", below(spot.name, str(at)), "", True, spot.depth + 1)
-        made = self.field(schema, place, source)
-        made.label = f"{made.label or noun} {at + 1}"
+        self._fill(made, [(str(at), part, inside[at]) for at, part in enumerate(prefix)], spot)
         return made
 
     # ---- alternatives

@@ -21,6 +21,8 @@ class Filled:
     errors: dict[str, list[str]] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     """Where the error is only that an item is empty: in JSON it is null, and nothing that was typed is lost."""
+    with_samples: bool = False
+    """Whether something stands in for what must be there and is not."""
 
     def add(self, pointer: str, sentence: str) -> None:
         """One thing more that is wrong."""
@@ -35,11 +37,29 @@ def read(tree: Field) -> Filled:
     return filled
 
 
+def skeleton(tree: Field) -> Any:
+    """A value to start from: what the tree says, and something for whatever must be there."""
+    value = _read(tree, Filled(MISSING, with_samples=True))
+    return {} if value is MISSING else value
+
+
 def _read(one: Field, filled: Filled) -> Any:
     if one.nullable and one.is_null:
         return None
-    if not one.present:
-        return MISSING
+    value = _value(one, filled) if one.present else MISSING
+    is_empty = value is MISSING or (value == "" and one.suggestion is not MISSING)
+    return _sample(one) if filled.with_samples and one.required and is_empty else value
+
+
+def _sample(one: Field) -> Any:
+    if one.suggestion is not MISSING:
+        return one.suggestion
+    if one.options:
+        return one.options[0].value
+    return "" if one.kind in TYPED_KINDS else MISSING
+
+
+def _value(one: Field, filled: Filled) -> Any:
     match one.kind:
         case "const":
             return one.fixed
@@ -121,27 +141,3 @@ def _read_text(one: Field) -> Any:
     if one.text == "":
         return "" if one.empty else MISSING
     return clocks.sent(one.kind, one.text) if clocks.is_clock(one.kind) else one.text
-
-
-def skeleton(tree: Field) -> Any:
-    """A value to start from: the defaults, and something for whatever must be there."""
-    value = _start(tree)
-    return {} if value is MISSING else value
-
-
-def _start(one: Field) -> Any:
-    value = _read(one, Filled(MISSING))
-    if one.kind == "object" and one.present and not one.is_null:
-        started = ((child, _start(child)) for child in one.children if not child.more)
-        return {child.key: each for child, each in started if each is not MISSING}
-    if one.kind in ("array", "tuple") and one.present and not one.is_null:
-        return [None if (each := _start(child)) is MISSING else each for child in one.children]
-    if one.kind == "oneof" and one.children and not one.is_null:
-        return _start(one.children[0])
-    if not one.required or (value is not MISSING and (value != "" or one.suggestion is MISSING)):
-        return value
-    if one.suggestion is not MISSING:
-        return one.suggestion
-    if one.options:
-        return one.options[0].value
-    return "" if one.kind in TYPED_KINDS else value

@@ -38,12 +38,13 @@ _FANCY = re.compile(r"\\[1-9k]|\(\?[=!<>]")
 """Backreferences and lookaround: these are matched by trying, all else in linear time."""
 _SAME_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
 _Level = tuple[str, tuple[str, ...], tuple[str, ...]]
-_LEVELS: tuple[_Level, ...] = (
-    ("properties", ("additionalProperties", "unevaluatedProperties"), ("patternProperties", "propertyNames")),
-    ("prefixItems", ("items", "additionalItems", "unevaluatedItems"), ("contains",)),
-)
-"""Of members, and of items: what is said of one by its name or place, of one without such a word, and of every one."""
-_FURTHER = frozenset(word for named, rest, every in _LEVELS for word in (named, *rest, *every))
+"""What is said of one member or item by its name or place, of one without such a word, and of every one."""
+_MEMBERS = ("properties", ("additionalProperties", "unevaluatedProperties"), ("patternProperties", "propertyNames"))
+_ITEMS = ("prefixItems", ("items", "additionalItems", "unevaluatedItems"), ("contains",))
+_LEVELS: dict[frozenset[str], _Level] = {
+    frozenset((named, *rest, *every)): (named, rest, every) for named, rest, every in (_MEMBERS, _ITEMS)
+}
+_FURTHER = frozenset[str]().union(*_LEVELS)
 _NAMED_PARTS = ("properties", "patternProperties", "dependentSchemas", "dependencies")
 _LEADING = _SAME_PLACE.union(REFERENCES)
 _OUTSIDE: dict[str, Any] = {"enum": [0] * 200}
@@ -137,9 +138,10 @@ class Cost:
                 continue
             seen.add(id(node))
             met = [each for each in self._place(node).schemas if not _FURTHER.isdisjoint(each)]
-            for level in _LEVELS if met else ():
-                self._steps = max(self._steps, self._most(met, level, lambda part: self._place(part).steps))
-                self._growth = max(self._growth, self._most(met, level, lambda part: self._place(part).further))
+            for words, level in _LEVELS.items():
+                if here := [each for each in met if not words.isdisjoint(each)]:
+                    self._steps = max(self._steps, self._most(here, level, lambda part: self._place(part).steps))
+                    self._growth = max(self._growth, self._most(here, level, lambda part: self._place(part).further))
             stack += [part for each in met for word in each if word in _FURTHER for part in _parts(each, word)]
 
     def _most(self, met: list[dict[str, Any]], level: _Level, weigh: Callable[[Any], int]) -> int:
