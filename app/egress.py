@@ -3,7 +3,7 @@
 Addresses are checked on what was resolved, at the moment of connecting, and the address checked is the address
 connected, so a name that changes its mind gains nothing (S24). No redirects, no proxies from the environment, no
 cookies, no decompression, bodies read in chunks by the caller under the caller's cap. One connection pool and one TLS
-context serve the whole process: a context per client costs 0.9 MB and 50 ms (sdk-cookbook.md §6).
+context serve the whole process: a context per client costs 0.9 MB and 50 ms.
 
 Built on httpcore2 rather than httpx2, whose client offers exactly what we would have to switch off. Knows HTTP; knows
 no MCP, no session and no page.

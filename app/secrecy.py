@@ -18,6 +18,8 @@ from functools import cache, lru_cache
 from typing import Any, Final, Literal
 from urllib.parse import unquote_plus
 
+from app import bounds
+
 MASK: Final = "•••"
 AGAIN: Final = f"{MASK}again"
 """Stands in a form for a secret that was typed, did not come back to the page, and has to be typed again."""
@@ -131,8 +133,6 @@ _NOTEWORTHY = re.compile(r"=|://")
 """Without one of these the value of a header has no parts with names of their own."""
 _BLANK = re.compile(r"\s")
 _NAME_LONGEST = 200
-_JSON_LONGEST = 64 * 1024
-_DEEPEST = 4
 
 
 # -------------------------------------------------------------------------------------------------------- names
@@ -186,12 +186,12 @@ class Hidden:
 
 def in_text(text: str) -> list[Hidden]:
     """The secrets in one argument, one value, one line of anything."""
-    return _tidy(_found(text, _DEEPEST))
+    return _tidy(_found(text, bounds.SECRET_DEPTH))
 
 
 def in_url(url: str) -> list[Hidden]:
     """The secrets in an address, with or without its origin: before the `@`, in the query and in the fragment."""
-    return _tidy([*_in_address(url, _DEEPEST), *_by_looks(url)])
+    return _tidy([*_in_address(url, bounds.SECRET_DEPTH), *_by_looks(url)])
 
 
 def in_header(name: str, value: str) -> list[Hidden]:
@@ -208,7 +208,7 @@ def in_header(name: str, value: str) -> list[Hidden]:
 @lru_cache(maxsize=64)
 def in_arguments(args: tuple[str, ...]) -> tuple[tuple[Hidden, ...], ...]:
     """The secrets in each part of a command line: `--name value`, `--name=value`, `NAME=value`, `-H "Name: value"`."""
-    return tuple(tuple(_tidy(found)) for found in _in_vector(args, _DEEPEST))
+    return tuple(tuple(_tidy(found)) for found in _in_vector(args, bounds.SECRET_DEPTH))
 
 
 def is_secret_variable(name: str, value: str) -> bool:
@@ -239,7 +239,7 @@ def _moved(found: Iterable[Hidden], by: int) -> Iterator[Hidden]:
 def _found(text: str, depth: int) -> list[Hidden]:
     """Secrets in a text whose name says nothing."""
     found = list(_by_looks(text))
-    below = _in_json(text) if depth and text.lstrip()[:1] in ("{", "[") and len(text) <= _JSON_LONGEST else None
+    below = _in_json(text) if depth and text.lstrip()[:1] in ("{", "[") and len(text) <= bounds.SECRET_JSON else None
     if below is not None:
         return found + below
     if depth and _BLANK.search(text) is not None:

@@ -17,7 +17,8 @@ MIB = 1024 * 1024
 
 
 class Limits(BaseModel):
-    """Bounded everything: no queue, buffer, list or wait in Parley is larger than a number here."""
+    """Bounded everything: no queue, buffer, list or wait in Parley is larger than a number here, or than one of those
+    in `app.bounds`, which nobody can set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -131,8 +132,6 @@ class Limits(BaseModel):
     """Lines of all kinds together."""
     page_rows: int = Field(default=200, gt=0)
     """Log rows in a freshly loaded page."""
-    page_result_bytes: int = Field(default=128 * 1024, gt=0)
-    """A larger result is shown by its beginning, with the whole behind a link."""
 
 
 class Settings(BaseModel):

@@ -5,7 +5,7 @@ All of it is below the size limit of a message, and was found to hold up everybo
 
 from typing import Any
 
-from app.core.json.text import MAX_SEPARATORS
+from app.bounds import JSON_SEPARATORS
 
 MIB = 1024 * 1024
 REPLY = '{"jsonrpc":"2.0","id":$ID,"result":'
@@ -22,7 +22,7 @@ def torrent(head: str, unit: str, tail: str, size: int, **more: Any) -> dict[str
 def below(head: str, unit: str, tail: str, separators: int) -> dict[str, Any]:
     """As much as is still read whole: so many units that there are few separators less than the limit."""
     each = sum(unit.count(sign) for sign in ",:[{")
-    return {"head": head, "unit": unit, "count": (MAX_SEPARATORS - 100) // each - separators, "tail": tail}
+    return {"head": head, "unit": unit, "count": (JSON_SEPARATORS - 100) // each - separators, "tail": tail}
 
 
 OVER_STDIO: dict[str, dict[str, Any]] = {

@@ -15,6 +15,7 @@ import anyio
 import anyio.abc
 
 from app.core.errors import Trouble
+from app.core.log import MessageLog
 from app.core.options import Options
 from app.core.targets import AnyTarget, StdioTarget
 from app.core.wire import RpcId
@@ -84,7 +85,9 @@ class FarEnd:
         }
 
     @asynccontextmanager
-    async def open(self, target: AnyTarget, limits: Limits, egress: Egress, host: LinkHost) -> AsyncIterator[Link]:
+    async def open(
+        self, target: AnyTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog
+    ) -> AsyncIterator[Link]:
         """An `Opener`, for a registry."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._serve)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from app.core import elicitation, sampling
-from app.core.errors import METHOD_NOT_FOUND, Gone, Refused, RpcError
+from app.core.errors import METHOD_NOT_FOUND, Gone, Invalid, RpcError
 from app.core.options import Options
-from app.core.rules.stateless import elicitation_id
+from app.core.rules import catalogue
 from app.core.wire import NO_FINDINGS, Finding, Findings
 
 AskKind = Literal["form", "url", "sampling", "roots"]
@@ -69,8 +69,8 @@ class Draft:
 
 Delivery = Literal["sent", "held"]
 """What became of an answer: it has left, or it waits for the others of its round."""
-Deliver = Callable[[Answer], Awaitable[Delivery]]
-"""The reply channel. Returns once the answer has left or is held; raises Gone when it can no longer be delivered."""
+Deliver = Callable[["Ask", Answer], Awaitable[Delivery]]
+"""A reply channel. Returns once the answer has left or is held; raises Gone when it can no longer be delivered."""
 
 
 @dataclass(slots=True)
@@ -135,7 +135,7 @@ class Ask:
         return self.state in SETTLED
 
     def begin(self, answer: Answer) -> None:
-        """open or held → sending. The first answer wins; Gone tells a later one so."""
+        """open or held → sending. The first answer wins; a later one raises Gone."""
         if self.state not in ("open", "held"):
             raise Gone(self.words())
         self.state, self.answer = "sending", answer
@@ -148,7 +148,7 @@ class Ask:
         return True
 
     def edit(self, request: dict[str, Any] | None) -> None:
-        """Change what the answer is drafted from; None is as it came. Gone once it is being answered."""
+        """Change what the answer is drafted from; None is as it came. Raises Gone once it is being answered."""
         if self.state != "open":
             raise Gone(self.words())
         self.edited = None if request == self.params else request
@@ -249,7 +249,7 @@ def admit_embedded(
     if method == "roots/list":
         return method, params, []
     findings = admit(method, params, options, capabilities, stateless=True)
-    return method, params, [*findings, elicitation_id()] if "elicitationId" in params else findings
+    return method, params, [*findings, catalogue.elicitation_id()] if "elicitationId" in params else findings
 
 
 # ----------------------------------------------------------------------------------------- what may be answered
@@ -264,17 +264,17 @@ _ACTIONS: dict[AskKind, frozenset[str]] = {
 
 
 def fitting(ask: Ask, answer: Answer) -> Answer:
-    """The answer as it may leave, whoever gave it. Raises Refused, with what is wrong by pointer, for one that does
+    """The answer as it may leave, whoever gave it. Raises Invalid, with what is wrong by pointer, for one that does
     not fit what was asked for, unless it is `forced`; one that fits is not."""
     if answer.action not in _ACTIONS[ask.kind] and (answer.action != "fail" or answer.error is None):
         words = f"A {ask.kind} cannot be answered with {answer.action!r}."
-        raise Refused(words, {"/action": ["Not possible here."]})
+        raise Invalid(words, {"/action": ["Not possible here."]})
     errors: dict[str, list[str]] = {}
     if answer.result is not None and ask.kind != "roots":
         rules = sampling if ask.kind == "sampling" else elicitation
         errors = rules.misfits(ask.params, answer.result)
     if errors and not answer.forced:
-        raise Refused("The answer does not fit what was asked for.", errors)
+        raise Invalid("The answer does not fit what was asked for.", errors)
     return answer if answer.forced == bool(errors) else replace(answer, forced=bool(errors))
 
 

@@ -44,6 +44,19 @@ class Leg:
     reply_seq: int | None = None
 
 
+@dataclass(slots=True, frozen=True)
+class ReplyHead:
+    """What there is to know of a reply without reading it again: kept when it arrives, and longer than its bytes."""
+
+    is_error: bool
+    """It is an error of JSON-RPC."""
+    tool_error: bool
+    """Its result says `isError`."""
+    size: int
+    unread: str | None
+    """Why its result is shown as text only: there is more in it than is read."""
+
+
 @dataclass(slots=True)
 class CallError:
     """Why a call failed. `code` is None when it was us (a time limit, a lost connection), never the server (R6-09)."""
@@ -134,10 +147,8 @@ class Call:
     legs: list[Leg] = field(default_factory=list)
     reply: bytes | None = None
     """The frame that settled it, as received; results are read from it on demand."""
-    unread: str | None = None
-    """Why its result is shown as text only: there is more in it than is read."""
-    tool_error: bool = False
-    """The tool says itself that it failed (`isError`)."""
+    head: ReplyHead | None = None
+    """Of the newest reply."""
     error: CallError | None = None
     log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
     """Who knows what was remarked about it."""
@@ -166,6 +177,21 @@ class Call:
     """What a tester wants the next retry to carry."""
     abandoned: bool = False
     """A person said no where the wire has no way to say it (R6-34)."""
+
+    @property
+    def unread(self) -> str | None:
+        """Why its result is shown as text only."""
+        return None if self.head is None else self.head.unread
+
+    @property
+    def tool_error(self) -> bool:
+        """The tool says itself that it failed (`isError`)."""
+        return self.state == "done" and self.head is not None and self.head.tool_error
+
+    @property
+    def has_result(self) -> bool:
+        """Whether there is a result to read: the reply came, is kept, is no error and not too much."""
+        return self.reply is not None and (self.head is None or not (self.head.is_error or self.head.unread))
 
     @property
     def seqs(self) -> set[int]:

@@ -27,6 +27,26 @@ class Step:
     """A wire name shown in mono before the text."""
 
 
+_NEEDS = {
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "resources/list": "resources",
+    "resources/templates/list": "resources",
+    "resources/read": "resources",
+    "resources/subscribe": "resources",
+    "resources/unsubscribe": "resources",
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "completion/complete": "completions",
+    "logging/setLevel": "logging",
+    "tasks/list": "tasks",
+    "tasks/get": "tasks",
+    "tasks/result": "tasks",
+    "tasks/cancel": "tasks",
+}
+"""Which capability a server must have declared before a method is used (R5-04)."""
+
+
 @dataclass(slots=True)
 class ConnectionInfo:
     """What is known about the one link of a session. Survives the link, so that a lost one can be explained."""
@@ -69,6 +89,11 @@ class ConnectionInfo:
     def offers(self, capability: str) -> bool:
         """Whether the server declared a capability (R5-04)."""
         return isinstance(self.server_capabilities, dict) and isinstance(self.server_capabilities.get(capability), dict)
+
+    def undeclared(self, method: str) -> str | None:
+        """The capability that a method needs and the server did not declare, if that is so (R5-04)."""
+        needed = _NEEDS.get(method)
+        return None if needed is None or self.offers(needed) else needed
 
     def declares(self, capability: str, member: str) -> bool:
         """Whether the server declared one member of a capability, like `resources.subscribe`."""

@@ -13,7 +13,8 @@ from app.core import forms
 from app.core.errors import INVALID_PARAMS, RpcError
 from app.core.json.pointer import escape
 from app.core.links import url_findings
-from app.core.rules import checks
+from app.core.rules import catalogue
+from app.core.rules.frames import null_members
 from app.core.wire import Finding
 
 
@@ -34,11 +35,7 @@ def admit(params: dict[str, Any], capabilities: dict[str, Any], *, stateless: bo
         raise RpcError(
             INVALID_PARAMS, "elicitation/create in form mode needs an object `requestedSchema`", rule="R4-04"
         )
-    return (
-        checks.null_members(params, "R4-02", "mode")
-        + schema_findings(params["requestedSchema"])
-        + secret_findings(params)
-    )
+    return null_members(params, "R4-02", "mode") + schema_findings(params["requestedSchema"]) + secret_findings(params)
 
 
 def _admit_url(params: dict[str, Any], *, stateless: bool) -> list[Finding]:
@@ -75,16 +72,7 @@ def secret_findings(params: dict[str, Any]) -> list[Finding]:
             break
     if found is None and typed:
         found = _asked_for(params.get("message"))
-    if found is None:
-        return []
-    return [
-        Finding(
-            "R4-13",
-            "must",
-            f"This form seems to ask for a secret (“{found.group()}”).",
-            "Servers must not ask for secrets in a form. Do not type one.",
-        )
-    ]
+    return [] if found is None else [catalogue.asks_for_secret(secret=found.group())]
 
 
 def _takes_typing(schema: dict[str, Any]) -> bool:
@@ -112,21 +100,13 @@ def schema_findings(schema: dict[str, Any]) -> list[Finding]:
     """Whether a requested schema stays within what elicitation allows: one flat object (R4-04, R4-10)."""
     properties = schema.get("properties")
     if schema.get("type") != "object" or not isinstance(properties, dict):
-        return [
-            Finding("R4-10", "must", "The requested schema is not an object with properties.", "Answer it as JSON.")
-        ]
+        return [catalogue.schema_no_object()]
     odd = [name for name, below in properties.items() if not _primitive(below)]
     if not odd:
         return []
     shown = ", ".join(str(name)[:40] for name in odd[:3])
-    return [
-        Finding(
-            "R4-10",
-            "must",
-            f"Elicitation knows only flat forms; {shown} {'is' if len(odd) == 1 else 'are'} more than that.",
-            "Other clients may refuse it.",
-        )
-    ]
+    names = f"{shown} {'is' if len(odd) == 1 else 'are'}"
+    return [catalogue.schema_not_flat(names=names)]
 
 
 def _primitive(schema: Any) -> bool:

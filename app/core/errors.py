@@ -11,27 +11,38 @@ INTERNAL_ERROR = -32603
 
 
 class ParleyError(Exception):
-    """The base of the three families. `message` says what happened and what to do next."""
+    """The base of what we expect to fail. `message` says what happened and what to do next."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
 
 
-class ProtocolFault(ParleyError):
-    """The server's fault: it died, went silent or spoke nonsense."""
+class NotAllowed(ParleyError):
+    """A rule of ours says no, whatever was said: a limit, a policy, something that the server did not offer."""
 
 
-class Refused(ParleyError):
-    """Our policy says no."""
+class Invalid(ParleyError):
+    """What was said cannot be used. `fields` has what is wrong with each part, by its JSON pointer."""
 
-    def __init__(self, message: str, fields: dict[str, list[str]] | None = None) -> None:
+    def __init__(self, message: str, fields: dict[str, list[str]]) -> None:
         super().__init__(message)
-        self.fields = fields or {}
+        self.fields = fields
 
 
-class Gone(ParleyError):
-    """State moved on: it is no longer there, or no longer open."""
+class Conflict(ParleyError):
+    """Not in this state: it is running already, or not yet, or somebody else was first."""
+
+
+class Gone(Conflict):
+    """It was there, and is no longer there or no longer open."""
+
+
+class NotConnected(Conflict):
+    """There is no connection to do this with."""
+
+    def __init__(self, then: str) -> None:
+        super().__init__(f"This session is not connected. Connect first, then {then}.")
 
 
 class RpcError(Exception):

@@ -13,6 +13,6 @@ def grouped(number: float) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def plain(number: float) -> str:
+def measured(number: float) -> str:
     """A measured number, such as progress, without needless digits."""
     return f"{number:g}" if abs(number) < 1e15 else str(number)

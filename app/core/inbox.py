@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from app.core.asks import Answer, Ask, Draft
-from app.core.errors import Gone
+from app.core.errors import Conflict, Gone
 from app.core.events import EventKind, EventLog
 from app.core.json.text import dump
 from app.settings import MIB, Limits
@@ -77,11 +77,11 @@ class Inbox:
         ask.begin(answer)
         self._changed("ask.changed", ask)
         try:
-            delivery = await ask.deliver(answer)
+            delivery = await ask.deliver(ask, answer)
         except BaseException as fault:
             if ask.reopen():
                 self._changed("ask.changed", ask)
-            if not isinstance(fault, Gone):
+            if not isinstance(fault, Conflict):
                 raise
             raise Gone(ask.words() if ask.settled else "The answer could not be sent. Try again.") from None
         if delivery == "sent":

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from app import bounds
 from app.core.calls import CallError, RequiredLink
+from app.core.rules import catalogue
 from app.core.wire import Finding
 
 URL_ELICITATION_REQUIRED = -32042
-_MOST = 20
-_LONGEST: Final = 8_192
 _ADDRESS: Final = re.compile(
     r"(?P<scheme>https?)://(?:(?P<user>[A-Za-z0-9._~!$&'()*+,;=:%-]{0,500})@)?"
     r"(?P<host>\[[0-9a-f:]{2,45}\]|[^\x00-\x20\x7f/\\?#@:%\[\]<>\"'^|`{}]{1,253})"
@@ -58,7 +58,7 @@ class Link:
 
 def read(url: str) -> Link | None:
     """The address as a link: http or https, strictly read. None for anything else (R4-44, S32, H07)."""
-    found = _ADDRESS.fullmatch(url) if len(url) <= _LONGEST else None
+    found = _ADDRESS.fullmatch(url) if len(url) <= bounds.LINK else None
     host = _host(found["host"].translate(_SMALL)) if found else ""
     if found is None or not host:
         return None
@@ -80,7 +80,7 @@ def read(url: str) -> Link | None:
         port=None if port is None else int(port),
         user=user is not None,
         foreign=any(label.startswith("xn--") for label in host.split(".")),
-        loopback=_is_loopback(host),
+        loopback=is_loopback(host, or_any=True),
     )
 
 
@@ -120,48 +120,38 @@ def _ipv6(written: str) -> str:
     return "" if address.ipv4_mapped is not None else f"[{address.compressed}]"
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str, *, or_any: bool = False) -> bool:
+    """Whether a host is this machine, to itself alone; with `or_any`, also the address that stands for all it has."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
         address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:
         return False
-    return address.is_loopback or address.is_unspecified
+    return address.is_loopback or (or_any and address.is_unspecified)
 
 
 def url_findings(url: str) -> list[Finding]:
     """What to warn of before a person opens an address (R4-43)."""
     link = read(url)
     if link is None:
-        return [Finding("R4-44", "must", _why_not(url), "Decline it.")]
+        return [_why_not(url)]
     findings = []
     if link.user:
-        findings.append(
-            Finding("R4-43", "should", "The address has a user name before the host, as tricks do.", "Look twice.")
-        )
+        findings.append(catalogue.link_with_user())
     if link.foreign:
-        findings.append(
-            Finding(
-                "R4-43",
-                "should",
-                f"The host is written in other letters: {link.host}.",
-                "It may imitate another one.",
-            )
-        )
+        findings.append(catalogue.link_foreign(host=link.host))
     if link.scheme == "http" and not link.loopback:
-        findings.append(
-            Finding("R4-43", "should", "The address is not encrypted (http).", "Type nothing secret there.")
-        )
+        findings.append(catalogue.link_unencrypted())
     if link.port not in (None, 80, 443) and not link.loopback:
-        findings.append(Finding("R4-43", "note", f"The address uses the unusual port {link.port}.", ""))
+        findings.append(catalogue.link_port(port=link.port))
     return findings
 
 
-def _why_not(url: str) -> str:
+def _why_not(url: str) -> Finding:
     if not url[:8].lower().startswith(("http://", "https://")):
-        return "This is not an http or https address, so it cannot be opened from here."
-    return "This is not an http or https address that all browsers read alike, so it cannot be opened from here."
+        return catalogue.link_not_web()
+    return catalogue.link_ambiguous()
 
 
 def required_links(error: CallError) -> tuple[list[RequiredLink], list[Finding]]:
@@ -172,22 +162,20 @@ def required_links(error: CallError) -> tuple[list[RequiredLink], list[Finding]]
         return [], []
     listed = error.data.get("elicitations") if isinstance(error.data, dict) else None
     if not isinstance(listed, list) or not listed:
-        what = "Error -32042 names no address: `data.elicitations` must be a list with at least one."
-        return [], [Finding("R4-48", "must", what, "Ask whoever runs the server where to sign in.")]
+        return [], [catalogue.links_missing()]
     links: list[RequiredLink] = []
     findings: list[Finding] = []
-    for at, entry in enumerate(listed[:_MOST]):
+    for at, entry in enumerate(listed[: bounds.REQUIRED_LINKS]):
         problem = _problem(entry)
         if problem:
-            findings.append(Finding("R4-48", "must", f"`/data/elicitations/{at}` {problem}", "It cannot be opened."))
+            findings.append(catalogue.links_entry_broken(at=at, problem=problem))
             continue
         message = entry.get("message")
         if not isinstance(message, str):
-            what = f"`/data/elicitations/{at}` says no `message`, so nobody knows what it is for."
-            findings.append(Finding("R4-48", "must", what, "Look twice before you open it."))
+            findings.append(catalogue.links_entry_wordless(at=at))
         links.append(RequiredLink(entry["elicitationId"], message if isinstance(message, str) else "", entry["url"]))
-    if len(listed) > _MOST:
-        findings.append(Finding("R4-48", "note", f"It names {len(listed)} addresses; {_MOST} are shown.", ""))
+    if len(listed) > bounds.REQUIRED_LINKS:
+        findings.append(catalogue.links_too_many(count=len(listed), most=bounds.REQUIRED_LINKS))
     return links, findings
 
 

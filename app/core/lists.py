@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from app.core.calls import CallError
 from app.core.json import Json
+from app.core.rules import catalogue
 from app.core.wire import NO_FINDINGS, Finding, Findings
 
 RESTLESS = "list"
 """What a remark is about that a list changes too often; the message that says so is a notification."""
+
+
+@dataclass(slots=True)
+class _Index:
+    """Where the items of a list are, by what one member of them says."""
+
+    size: int
+    """How many items there were."""
+    first: dict[Any, int] = field(default_factory=dict)
+    again: set[Any] = field(default_factory=set)
+    """What more than one says."""
 
 
 @dataclass(slots=True)
@@ -48,13 +60,42 @@ class Listing:
     """`public` or `private`: who may use it again."""
     from_cache: bool = False
     """Taken from what the connection before had read."""
+    _indexes: dict[str, _Index] = field(default_factory=dict, repr=False, compare=False)
+
+    def _index(self, member: str) -> _Index:
+        """Made once for each list, when somebody looks for something in it."""
+        index = self._indexes.get(member)
+        if index is None or index.size != len(self.items):
+            index = self._indexes[member] = _Index(len(self.items))
+            for place, item in enumerate(self.items):
+                said = item.get(member) if isinstance(item, dict) else None
+                if not isinstance(said, str):
+                    continue
+                if index.first.setdefault(said, place) != place:
+                    index.again.add(said)
+        return index
+
+    def place(self, said: Any, member: str = "name") -> int | None:
+        """Where the item is whose `member` says this; of several the first."""
+        return self._index(member).first.get(said) if isinstance(said, str) else None
+
+    def alone(self, name: str) -> bool:
+        """Whether just one item has this name."""
+        index = self._index("name")
+        return name in index.first and name not in index.again
+
+    def by_name(self, name: Any, member: str = "name") -> dict[str, Any] | None:
+        """The item of this name, or whose `member` says this; of several the first, None when there is none."""
+        place = self.place(name, member)
+        item = None if place is None else self.items[place]
+        return item if isinstance(item, dict) else None
 
     @property
     def findings(self) -> list[Finding]:
         """What was remarked about its messages, why it is not complete, and about tools that may not be offered."""
         found = self.log.findings_of(self.seqs)
         if self.stopped is not None:
-            found.append(Finding("R5-26", "note", self.stopped, "Follow the cursor by hand if you need more."))
+            found.append(catalogue.list_incomplete(why=self.stopped))
         found += [finding for _, finding in self.rejected]
         return found if self.restless is None else found + self.log.findings_of([self.restless], about=RESTLESS)
 

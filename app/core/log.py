@@ -139,10 +139,13 @@ class MessageLog:
         self._trim(at)
         return message
 
-    def remark(self, seq: int, finding: Finding, *, about: str = "") -> None:
-        """Put a finding beside a message, about all of it or one thing in it. Bounded; the total still counts."""
+    def remark(self, seq: int, *findings: Finding, about: str = "") -> None:
+        """Put findings beside a message, about all of it or one thing in it. Bounded; the total still counts."""
+        for finding in findings:
+            self._remark(seq, about, replace(finding, message_seq=seq, about=about))
+
+    def _remark(self, seq: int, about: str, stamped: Finding) -> None:
         self.findings_total += 1
-        stamped = replace(finding, message_seq=seq, about=about)
         if seq in self._outlived:
             self._findings[seq] = self._outlived.pop(seq)
         beside = self._findings.setdefault(seq, {})

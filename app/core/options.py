@@ -16,7 +16,7 @@ _LONGEST_MS = 30 * _DAY_MS
 
 
 class Options(Strict):
-    """What a connection offers its server, and how patient it is. Keys and defaults are fixed (architecture.md §5)."""
+    """What a connection offers its server, and how patient it is. Keys and defaults are fixed."""
 
     era: Literal["auto", "legacy", "modern"] = "auto"
     protocol_version: Literal["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] | None = None

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from app import bounds
 from app.core.errors import INVALID_PARAMS, RpcError
 from app.core.json.text import whole
 from app.core.options import Options
-from app.core.rules import checks
+from app.core.rules import catalogue
+from app.core.rules.frames import null_members
+from app.core.rules.results import is_base64
 from app.core.wire import Finding
-
-_MESSAGES_CHECKED = 100
 
 
 def admit(params: dict[str, Any], options: Options) -> list[Finding]:
@@ -22,22 +23,15 @@ def admit(params: dict[str, Any], options: Options) -> list[Finding]:
     if given and not options.sampling_tools:
         raise RpcError(INVALID_PARAMS, "This client did not declare sampling.tools", rule="R3-04")
     well_formed(params)
-    findings = checks.null_members(params, "R3-04", "tools", "toolChoice")
-    for at, message in enumerate(params["messages"][:_MESSAGES_CHECKED]):
-        for block in blocks(message)[:_MESSAGES_CHECKED]:
+    findings = null_members(params, "R3-04", "tools", "toolChoice")
+    for at, message in enumerate(params["messages"][: bounds.SAMPLING_MESSAGES_CHECKED]):
+        for block in blocks(message)[: bounds.SAMPLING_MESSAGES_CHECKED]:
             data = block.get("data") if block["type"] in ("image", "audio") else None
-            if isinstance(data, str) and not checks.is_base64(data):
-                findings.append(checks.not_base64("R3-05", f"messages/{at}/content/data"))
+            if isinstance(data, str) and not is_base64(data):
+                findings.append(catalogue.not_base64(rule="R3-05", where=f"messages/{at}/content/data"))
     context = params.get("includeContext")
     if context in ("thisServer", "allServers") and not options.sampling_context:
-        findings.append(
-            Finding(
-                "R3-11",
-                "should",
-                f"It asks for the context of {context}, which this client did not declare.",
-                "The context is not included.",
-            )
-        )
+        findings.append(catalogue.context_undeclared(context=context))
     return findings
 
 

@@ -1,4 +1,4 @@
-"""The base of what people and files give us: frozen, without unknown keys, of characters only."""
+"""The bases of what people, scripts and files give us: frozen, and without unknown keys."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from app.core.json.text import writable
 
 
-class Strict(BaseModel):
+class Closed(BaseModel):
     """A value object that takes no unknown key."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Strict(Closed):
+    """The same of what is started or kept: it is made of characters only."""
 
     @field_validator("*")
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.core.figures import measured
 from app.core.json.text import dump
 from app.core.wire import MessageKind
 
@@ -35,8 +36,8 @@ def gist(kind: MessageKind, method: str | None, value: Any, raw: bytes) -> str:
 def _of_params(method: str | None, params: dict[str, Any], raw: bytes) -> str:
     if method == "notifications/progress":
         total = params.get("total")
-        of = f" of {_number(total)}" if total is not None else ""
-        return _line(f"{_number(params.get('progress'))}{of}  {params.get('message') or ''}")
+        of = f" of {_figure(total)}" if total is not None else ""
+        return _line(f"{_figure(params.get('progress'))}{of}  {params.get('message') or ''}")
     if method == "notifications/message":
         data = params.get("data")
         return _line(f"{params.get('level')}  {data if isinstance(data, str) else _json(data, raw, 'data')}")
@@ -104,8 +105,8 @@ def _last_words(messages: Any) -> str:
     return _words(last.get("content")) if isinstance(last, dict) else ""
 
 
-def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) and abs(value) < 1e15 else str(value)
+def _figure(value: Any) -> str:
+    return measured(value) if isinstance(value, int | float) else str(value)
 
 
 def _json(value: Any, raw: bytes, name: str) -> str:

@@ -11,15 +11,8 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from app import secrecy
+from app import bounds, secrecy
 from app.core.strict import Strict
-
-_ARGUMENTS_LONGEST = 128 * 1024
-_ENVIRONMENT_LONGEST = 1024 * 1024
-"""A system starts no process with more than about two of these."""
-_HEADERS_LONGEST = 256 * 1024
-_NAME_LONGEST = 4096
-_LABEL_LONGEST = 1000
 
 
 def _no_nul(value: str) -> str:
@@ -36,7 +29,7 @@ class StdioTarget(Strict):
     args: tuple[str, ...] = Field(default=(), max_length=1000)
     env: dict[str, str] = Field(default_factory=dict, max_length=200)
     cwd: str | None = Field(default=None, max_length=4096)
-    secret: tuple[Annotated[str, Field(max_length=_NAME_LONGEST)], ...] = Field(default=(), max_length=200)
+    secret: tuple[Annotated[str, Field(max_length=bounds.TARGET_NAME)], ...] = Field(default=(), max_length=200)
     """Names of variables whose values are never shown and never written to disk."""
 
     @field_validator("command", "cwd")
@@ -47,17 +40,17 @@ class StdioTarget(Strict):
     @field_validator("args")
     @classmethod
     def _clean_args(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if sum(len(arg) for arg in value) > _ARGUMENTS_LONGEST:
+        if sum(len(arg) for arg in value) > bounds.TARGET_ARGUMENTS:
             raise ValueError("the arguments are longer than 128 KiB together")
         return tuple(_no_nul(arg) for arg in value)
 
     @field_validator("env")
     @classmethod
     def _clean_env(cls, value: dict[str, str]) -> dict[str, str]:
-        if sum(len(name) + len(text) for name, text in value.items()) > _ENVIRONMENT_LONGEST:
+        if sum(len(name) + len(text) for name, text in value.items()) > bounds.TARGET_ENVIRONMENT:
             raise ValueError("the environment is longer than 1 MiB together")
         for name, text in value.items():
-            if not name or "=" in name or "\0" in name or len(name) > _NAME_LONGEST:
+            if not name or "=" in name or "\0" in name or len(name) > bounds.TARGET_NAME:
                 raise ValueError(f"{name[:60]!r} is not a name for an environment variable")
             if len(text) > 128 * 1024:
                 raise ValueError(f"the value of {name} is longer than 128 KiB")
@@ -114,7 +107,7 @@ class HttpTarget(Strict):
     transport: Literal["http", "sse"]
     url: str = Field(min_length=1, max_length=4096, pattern=r"^https?://")
     headers: dict[str, str] = Field(default_factory=dict, max_length=50)
-    secret: tuple[Annotated[str, Field(max_length=_NAME_LONGEST)], ...] = Field(default=(), max_length=50)
+    secret: tuple[Annotated[str, Field(max_length=bounds.TARGET_NAME)], ...] = Field(default=(), max_length=50)
     """Names of headers whose values are never shown; the usual suspects are masked in any case."""
 
     @field_validator("url")
@@ -132,10 +125,10 @@ class HttpTarget(Strict):
     @field_validator("headers")
     @classmethod
     def _clean_headers(cls, value: dict[str, str]) -> dict[str, str]:
-        if sum(len(name) + len(text) for name, text in value.items()) > _HEADERS_LONGEST:
+        if sum(len(name) + len(text) for name, text in value.items()) > bounds.TARGET_HEADERS:
             raise ValueError("the headers are longer than 256 KiB together")
         for name, text in value.items():
-            if len(name) > _NAME_LONGEST or not _TOKEN.fullmatch(name):
+            if len(name) > bounds.TARGET_NAME or not _TOKEN.fullmatch(name):
                 raise ValueError(f"{name[:60]!r} is not a name for a header")
             if name.lower() in _OUR_HEADERS:
                 raise ValueError(f"{name} is set by Parley")
@@ -187,7 +180,7 @@ Target = Annotated[AnyTarget, Field(discriminator="transport")]
 
 def _cut(label: str) -> str:
     """A label stands on every page of a session, so it ends somewhere."""
-    return label if len(label) <= _LABEL_LONGEST else label[: _LABEL_LONGEST - 1] + "…"
+    return label if len(label) <= bounds.TARGET_LABEL else label[: bounds.TARGET_LABEL - 1] + "…"
 
 
 def typed_line(argv: Iterable[str]) -> str:

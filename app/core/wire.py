@@ -33,6 +33,8 @@ class Finding:
     about: str = ""
     """What it speaks of, where several things may be in its message or hang on it: the key of a question, or the id
     of a task or a subscription. Else "", the message itself."""
+    pointer: str | None = None
+    """Where in the result, the params or the error of its message it points to, when it points anywhere."""
 
 
 class Findings(Protocol):

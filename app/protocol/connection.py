@@ -15,9 +15,10 @@ import anyio
 
 from app.core.asks import METHODS, admit
 from app.core.errors import METHOD_NOT_FOUND, RpcError, Trouble
+from app.core.log import MessageLog
 from app.core.options import Options
 from app.core.revisions import Era, Wire
-from app.core.rules import checks
+from app.core.rules import catalogue
 from app.core.targets import AnyTarget
 from app.core.tasks.received import AWAITING, TASK_METHODS, ReceiverTask, ReceiverTasks
 from app.core.wire import Finding, Message, RpcId
@@ -26,7 +27,7 @@ from app.protocol.envelope import Envelope, Plain
 from app.protocol.handshake import Agreed, Handshake, HandshakeHost
 from app.protocol.links import Opener, open_link
 from app.protocol.links.base import Link, LinkError, LinkHost
-from app.protocol.rpc import Answered, Incoming, Outgoing, Recorder, Reply, Rpc
+from app.protocol.rpc import Answered, Incoming, Outgoing, Reply, Rpc
 from app.protocol.timeout import OutOfTime, Patience
 from app.settings import Limits
 
@@ -40,11 +41,15 @@ _COURTESY_SECONDS = 1.0
 """How long a `notifications/cancelled` may take to leave before we stop caring."""
 
 
-class Host(HandshakeHost, LinkHost, Recorder, Protocol):
-    """What a connection needs of the session it belongs to, besides what its link and its JSON-RPC need."""
+class Host(HandshakeHost, LinkHost, Protocol):
+    """Who is told how a connection lives, besides what its link and its handshake tell."""
 
     def opened(self, transport: str, pid: int | None) -> None:
         """The link is open; the handshake begins."""
+        ...
+
+    def heard(self, message: Message) -> None:
+        """A frame came in, and is in the log."""
         ...
 
     def lost(self, trouble: Trouble) -> None:
@@ -55,15 +60,19 @@ class Host(HandshakeHost, LinkHost, Recorder, Protocol):
         """A notification arrived; called in the order of the wire."""
         ...
 
+
+class AskHost(Protocol):
+    """Who puts what a server asks to whoever answers."""
+
     async def asked(self, request: Incoming) -> None:
         """The server asks something; returns when it is answered. Cancelled when the server takes it back."""
         ...
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
-        """The server asks a person by a task, and polls. RpcError when there are too many asks."""
+        """The server asks by a task, and polls. Raises RpcError when there are too many asks."""
         ...
 
-    def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
+    def store(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
         """A store for the tasks of this connection."""
         ...
 
@@ -76,6 +85,8 @@ class Connection:
         target: AnyTarget,
         options: Options,
         host: Host,
+        log: MessageLog,
+        asks: AskHost,
         limits: Limits,
         egress: Egress,
         *,
@@ -83,7 +94,7 @@ class Connection:
         known_era: Era | None = None,
         renewed: bool = False,
     ) -> None:
-        self._open_link = open_link
+        self._open_link, self._log, self._asks = open_link, log, asks
         self._target, self._host, self._limits, self._egress = target, host, limits, egress
         self.options = options
         self._known_era, self._renewed = known_era, renewed
@@ -122,9 +133,17 @@ class Connection:
     async def _attempt(self, target: AnyTarget, *, probing: bool = True) -> Trouble:
         self._transport = target.transport
         try:
-            async with self._open_link(target, self._limits, self._egress, self._host) as link:
+            async with self._open_link(target, self._limits, self._egress, self._host, self._log) as link:
                 self._host.opened(target.transport, link.pid)
-                rpc = self._rpc = Rpc(link, self._host, self._limits, answer=self._answer, notified=self._host.notified)
+                rpc = self._rpc = Rpc(
+                    link,
+                    self._log,
+                    self._limits,
+                    answer=self._answer,
+                    notified=self._host.notified,
+                    others_wait=self._host.others_wait,
+                    heard=self._host.heard,
+                )
                 self._link = link
                 async with anyio.create_task_group() as group:
                     await group.start(rpc.run)
@@ -146,6 +165,7 @@ class Connection:
             rpc,
             self.options,
             self._host,
+            self._log,
             self._limits,
             self._transport,
             adopt=self._adopt,
@@ -162,7 +182,7 @@ class Connection:
         rpc.wire = self.wire
         self._link.agreed(agreed.version)
         if agreed.version == "2025-11-25" and "tasks" in self.offered:
-            self.tasks = self._host.receiver_tasks(self._notify_status)
+            self.tasks = self._asks.store(self._notify_status)
             rpc.start_soon(self.tasks.run)
 
     @property
@@ -244,33 +264,32 @@ class Connection:
         if method == "ping":
             return {}
         if method == "roots/list" and self.options.roots:
-            await self._host.asked(request)
+            await self._asks.asked(request)
             return None
         try:
             if self.tasks is not None and method in TASK_METHODS:
                 return await self._task_operation(method, params, seq)
             if method in METHODS:
-                for finding in admit(method, params, self.options, self.offered):
-                    self._host.finding(seq, finding)
+                self._log.remark(seq, *admit(method, params, self.options, self.offered))
                 if self.tasks is not None and "task" in params and self._takes_tasks_of(method):
                     if params["task"] is not None:
                         return self._become_receiver(request)
-                    self._host.finding(seq, checks.null_task())
-                await self._host.asked(request)
+                    self._log.remark(seq, catalogue.null_task())
+                await self._asks.asked(request)
                 return None
         except RpcError as refusal:
             if refusal.code == METHOD_NOT_FOUND:
-                self._host.finding(seq, self._not_handled(method))
+                self._log.remark(seq, self._not_handled(method))
             elif refusal.rule:
-                self._host.finding(seq, checks.refused_params(refusal.rule, refusal.message))
+                self._log.remark(seq, catalogue.refused_params(rule=refusal.rule, why=refusal.message))
             raise
-        self._host.finding(seq, self._not_handled(method))
+        self._log.remark(seq, self._not_handled(method))
         raise RpcError(METHOD_NOT_FOUND, "Method not found", {"method": method})
 
     def _not_handled(self, method: str) -> Finding:
         """Why a request was answered with -32601: nothing is agreed yet, or it was not offered."""
         early = self._version is None and method in METHODS
-        return checks.not_agreed_yet(method) if early else checks.not_handled(method)
+        return catalogue.not_agreed_yet(method=method) if early else catalogue.not_handled(method=method)
 
     # ---- receiver tasks (2025-11-25)
 
@@ -285,7 +304,7 @@ class Connection:
         tasks = self._tasks_now()
         task = tasks.create_receiver_task(request.method, request.params["task"], seq=request.message.seq)
         try:
-            self._host.task_asked(request, task)
+            self._asks.task_asked(request, task)
         except RpcError:
             tasks.forget(task)
             raise

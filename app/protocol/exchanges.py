@@ -10,27 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 from app.core.errors import Trouble
+from app.core.log import MessageLog
 from app.core.wire import Exchange
 from app.egress import Answer, Egress, EgressError
 from app.secrecy import masked_headers, masked_url
 
 
-class ExchangeLog(Protocol):
-    """Where exchanges are kept."""
-
-    def exchanged(self, exchange: Exchange, seq: int | None = None) -> None:
-        """An HTTP request of ours begins; `seq` is the frame that leaves with it, when one does. What becomes of it
-        is said in the exchange itself."""
-        ...
-
-
 class Exchanges:
     """The HTTP requests to one server."""
 
-    def __init__(self, egress: Egress, log: ExchangeLog, secret: Iterable[str]) -> None:
+    def __init__(self, egress: Egress, log: MessageLog, secret: Iterable[str]) -> None:
         self._egress, self._log, self._secret = egress, log, frozenset(secret)
 
     def begin(

@@ -17,10 +17,11 @@ import anyio
 from app import __version__
 from app.core.connection import EraFrom, Side
 from app.core.errors import Trouble
+from app.core.log import MessageLog
 from app.core.options import Options
 from app.core.revisions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era
-from app.core.rules import checks, stateless
-from app.core.wire import Finding, RpcId
+from app.core.rules import results, stateless
+from app.core.wire import RpcId
 from app.protocol.envelope import Envelope, Plain
 from app.protocol.judge import judge
 from app.protocol.links.base import LinkError, RequestLost
@@ -60,10 +61,6 @@ class HandshakeHost(Protocol):
         """The handshake is over."""
         ...
 
-    def finding(self, seq: int, finding: Finding) -> None:
-        """Keep one remark beside a frame."""
-        ...
-
 
 @dataclass(slots=True, frozen=True)
 class Agreed:
@@ -97,7 +94,7 @@ class _Probe:
 def client_capabilities(options: Options, version: str) -> dict[str, Any]:
     """What we offer a server: what the options say, as far as the revision has it."""
     offered: dict[str, Any] = {}
-    no_handshake = stateless.is_modern(version)
+    no_handshake = stateless.is_stateless(version)
     if options.roots:
         offered["roots"] = {} if no_handshake else {"listChanged": True}
     if options.sampling:
@@ -136,6 +133,7 @@ class Handshake:
         rpc: Rpc,
         options: Options,
         host: HandshakeHost,
+        log: MessageLog,
         limits: Limits,
         transport: str,
         *,
@@ -143,7 +141,7 @@ class Handshake:
         known_era: Era | None = None,
         renewed: bool = False,
     ) -> None:
-        self._rpc, self._options, self._host, self._limits = rpc, options, host, limits
+        self._rpc, self._options, self._host, self._log, self._limits = rpc, options, host, log, limits
         self._transport, self._adopt = transport, adopt
         self._known_era = known_era
         """What this command spoke the last time."""
@@ -363,11 +361,8 @@ class Handshake:
         if not isinstance(listed, list):  # so it is no server of this era, and is not judged by its rules
             self._host.step("no supported versions", side="them", seq=reply.seq)
             return FallBack("its answer to `server/discover` names no revisions")
-        for finding in await judge("server/discover", envelope.version, result, len(reply.raw)):
-            self._host.finding(reply.seq, finding)
-        missing = stateless.missing_result_type(envelope.version, result)
-        if missing is not None:
-            self._host.finding(reply.seq, missing)
+        self._log.remark(reply.seq, *await judge("server/discover", envelope.version, result, len(reply.raw)))
+        self._log.remark(reply.seq, *stateless.missing_result_type(envelope.version, result))
         supported = [each for each in listed if isinstance(each, str)]
         meta = fields.get("_meta")
         name = meta.get(stateless.META_SERVER) if isinstance(meta, dict) else None
@@ -442,11 +437,8 @@ class Handshake:
         result = reply.value.get("result")
         fields = result if isinstance(result, dict) else {}
         version = fields.get("protocolVersion")
-        finding = checks.version_answer(asked, version)
-        if finding is not None:
-            self._host.finding(reply.seq, finding)
-        for finding in await judge("initialize", asked, result, len(reply.raw)):
-            self._host.finding(reply.seq, finding)
+        self._log.remark(reply.seq, *results.version_answer(asked, version))
+        self._log.remark(reply.seq, *await judge("initialize", asked, result, len(reply.raw)))
         name = fields.get("serverInfo")
         self._host.step(
             f"{version} agreed, {_named(name)}" if version in HANDSHAKE_VERSIONS else f"{version}",

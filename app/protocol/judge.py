@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from app.core.json.text import THREAD_ABOVE
 from app.core.lane import apart
-from app.core.rules import checks, stateless
+from app.core.rules import results, stateless
 from app.core.wire import Finding
 
 _JUDGED = 500
@@ -25,7 +25,7 @@ async def judge(method: str, version: str | None, result: Any, size: int) -> lis
     """The findings about a result of a method in a revision. Large ones are judged in a thread."""
     if version is None or not isinstance(result, dict):
         return []
-    if stateless.is_modern(version):
+    if stateless.is_stateless(version):
         result = {"resultType": "complete", **result}  # absent means complete (R6-04)
     if size <= THREAD_ABOVE:
         return _judged(method, version, result)
@@ -34,8 +34,8 @@ async def judge(method: str, version: str | None, result: Any, size: int) -> lis
 
 def _judged(method: str, version: str, result: dict[str, Any]) -> list[Finding]:
     complaints = _complaints(method, version, result)
-    found = [checks.result_shape(method, version, complaints)] if complaints else []
-    return found + checks.base64_parts(method, result)
+    found = [results.result_shape(method, version, complaints)] if complaints else []
+    return found + results.base64_parts(method, result)
 
 
 def _complaints(method: str, version: str, result: dict[str, Any]) -> list[str]:

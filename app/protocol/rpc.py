@@ -10,25 +10,28 @@ Owns the ids of our requests, the order of writing, the tasks that answer the se
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from app.core.errors import Gone, RpcError, Trouble, own_fault
+from app.core.errors import INTERNAL_ERROR, Gone, RpcError, Trouble, own_fault
 from app.core.json.heads import HeadReader, heads
 from app.core.json.text import THREAD_ABOVE, Parsed, dump, heavy, members, parse_async, read_async
 from app.core.lane import apart
+from app.core.log import MessageLog
 from app.core.revisions import HANDSHAKE
-from app.core.rules import checks, stateless
-from app.core.wire import Direction, Exchange, Finding, Message, RpcId, id_key, is_error, rpc_id_of
+from app.core.rules import catalogue, frames, notifications
+from app.core.rules.hidden_text import hidden_text
+from app.core.wire import Exchange, Message, RpcId, id_key, is_error, rpc_id_of
 from app.protocol.links.base import (
     Barrier,
     Delivery,
@@ -46,43 +49,17 @@ from app.settings import Limits
 
 logger = logging.getLogger("parley.protocol")
 
-INTERNAL_ERROR = -32603
 _FATES = 2_000
 _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
 _AT_ONCE = 4
 """Frames taken before others get their turn: one chunk can hold tens of thousands."""
 _CROWD = 4
-"""So many notifications are taken before a flood rests, when somebody else waits for an answer."""
+"""So many notifications are taken before a flood rests, while somebody waits for another session."""
 _REST_SECONDS = 0.003
 _PATIENCE_SECONDS = 1.0
 """How long reading waits for a server that asks more than it reads our answers."""
 _GRACE_SECONDS = 0.25
 """How long a request waits on after an unreadable reply to it: perhaps that was only a print of the real one."""
-
-
-class Recorder(Protocol):
-    """Where frames and findings go."""
-
-    def frame(
-        self,
-        direction: Direction,
-        raw: bytes,
-        parsed: Parsed,
-        *,
-        quiet: bool = False,
-        size: int | None = None,
-        exchange: Exchange | None = None,
-    ) -> Message:
-        """Keep one frame."""
-        ...
-
-    def finding(self, seq: int, finding: Finding) -> None:
-        """Keep one remark beside a frame."""
-        ...
-
-    def others_wait(self) -> bool:
-        """Whether another session waits for an answer right now."""
-        ...
 
 
 @dataclass(slots=True, frozen=True)
@@ -184,9 +161,19 @@ Notified = Callable[[str, dict[str, Any], Message], None]
 class Rpc:
     """One end of a JSON-RPC conversation over a link."""
 
-    def __init__(self, link: Link, recorder: Recorder, limits: Limits, *, answer: Answer, notified: Notified) -> None:
-        self._link, self._recorder, self._limits = link, recorder, limits
-        self._answer, self._notified = answer, notified
+    def __init__(
+        self,
+        link: Link,
+        log: MessageLog,
+        limits: Limits,
+        *,
+        answer: Answer,
+        notified: Notified,
+        others_wait: Callable[[], bool],
+        heard: Callable[[Message], None],
+    ) -> None:
+        self._link, self._log, self._limits = link, log, limits
+        self._answer, self._notified, self._others_wait, self._heard = answer, notified, others_wait, heard
         self._ids = itertools.count(1)
         self._pending: dict[tuple[str, str], Pending] = {}
         self._tokens: dict[tuple[str, str], Pending] = {}
@@ -313,7 +300,7 @@ class Rpc:
         async with self._writing:
             if self.closed.is_set():
                 raise LinkError(self._gone())
-            seq = self._recorder.frame("out", raw, Parsed(message), quiet=quiet).seq
+            seq = self._log.record("out", raw, Parsed(message), quiet=quiet).seq
             if recorded is not None:
                 recorded(seq)
             kind: Literal["request", "notification", "reply"] = "reply"
@@ -375,12 +362,19 @@ class Rpc:
         self._gave_turn = True
         await anyio.lowlevel.checkpoint()
 
+    def _arrived(
+        self, raw: bytes, parsed: Parsed, *, size: int | None = None, exchange: Exchange | None = None
+    ) -> Message:
+        message = self._log.record("in", raw, parsed, size=size, exchange=exchange)
+        self._heard(message)
+        return message
+
     def _refuse(self, frame: Oversized) -> None:
         limit = self._limits.message_bytes
         kept = frame.prefix[: self._limits.kept_prefix_bytes]
         problem = Parsed(problem=f"Longer than {limit / 1048576:g} MiB; only its beginning is kept.")
-        message = self._recorder.frame("in", kept, problem, size=frame.size, exchange=frame.exchange)
-        self._recorder.finding(message.seq, checks.oversized(frame.size, limit, over_http=frame.exchange is not None))
+        message = self._arrived(kept, problem, size=frame.size, exchange=frame.exchange)
+        self._log.remark(message.seq, frames.oversized(frame.size, limit, over_http=frame.exchange is not None))
         if frame.fatal:
             self.trouble = Trouble(
                 "oversized",
@@ -403,15 +397,16 @@ class Rpc:
                     pending.lost = pending.unread or trouble
                     pending.done.set()
             case Remarked(seq, finding):
-                self._recorder.finding(seq, finding)
+                self._log.remark(seq, finding)
             case Barrier(reached):
                 reached.set()
 
     async def _read(self, frame: Frame) -> None:
         raw, exchange = frame.raw, frame.exchange
         if not raw.strip():
-            message = self._recorder.frame("in", raw, Parsed(problem="An empty line."), exchange=exchange)
-            self._recorder.finding(message.seq, checks.blank_line(over_http=exchange is not None))
+            message = self._arrived(raw, Parsed(problem="An empty line."), exchange=exchange)
+            blank = catalogue.empty_line() if exchange is None else catalogue.empty_answer()
+            self._log.remark(message.seq, blank)
             return
         parsed = await read_async(raw)
         if isinstance(parsed.value, list) and parsed.value:
@@ -422,26 +417,26 @@ class Rpc:
                     if number % _AT_ONCE == 0:
                         await anyio.lowlevel.checkpoint()
                 return
-            message = self._recorder.frame("in", raw, parsed, exchange=exchange)
-            self._recorder.finding(message.seq, checks.batch(self.version))
+            message = self._arrived(raw, parsed, exchange=exchange)
+            spoken = self.version or "no agreed revision yet"
+            self._log.remark(message.seq, catalogue.batch(version=spoken))
             return
         await self._act(frame, parsed)
 
     async def _act(self, frame: Frame, parsed: Parsed) -> None:
-        message = self._recorder.frame("in", frame.raw, parsed, exchange=frame.exchange)
+        message = self._arrived(frame.raw, parsed, exchange=frame.exchange)
         meant = heads(frame.raw) if parsed.problem is not None else []
         over_http, refusal = frame.exchange is not None, frame.place == "refusal"
-        remarks = checks.frame(parsed, "in", over_http=over_http, refusal=refusal, meant=any(h.members for h in meant))
-        for finding in (*remarks, *frame.findings):
-            self._recorder.finding(message.seq, finding)
+        remarks = frames.frame(parsed, "in", over_http=over_http, refusal=refusal, meant=any(h.members for h in meant))
+        self._log.remark(message.seq, *remarks, *frame.findings)
         value = parsed.value
-        large, hidden = len(frame.raw) > THREAD_ABOVE, checks.hidden_text
-        for finding in await apart(hidden, frame.raw, value) if large else hidden(frame.raw, value):
-            self._recorder.finding(message.seq, finding)
+        large = len(frame.raw) > THREAD_ABOVE
+        hidden = await apart(hidden_text, frame.raw, value) if large else hidden_text(frame.raw, value)
+        self._log.remark(message.seq, *hidden)
         match message.kind:
             case "response" | "error":
                 if frame.place == "unasked":
-                    self._recorder.finding(message.seq, checks.reply_unasked())
+                    self._log.remark(message.seq, catalogue.reply_unasked())
                 if frame.settles:
                     self._settle(Reply(message.seq, frame.raw, value, parsed.unread), value, frame)
                 # Its caller hears of it before the next frame is read: what follows a reply is after it.
@@ -449,7 +444,7 @@ class Rpc:
             case "request":
                 await self._serve(message, value, frame, parsed.unread)
             case "notification" if parsed.unread is not None:
-                self._recorder.finding(message.seq, checks.not_heard())
+                self._log.remark(message.seq, catalogue.not_heard())
             case "notification":
                 params = value.get("params")
                 self._hear(message, value["method"], params if isinstance(params, dict) else {})
@@ -511,9 +506,9 @@ class Rpc:
             pending.done.set()
 
     async def _give_way(self) -> None:
-        """A flood leaves room for the other sessions of this process, and its server feels it; alone it runs free."""
+        """Let a flood rest while somebody waits for another session, and its server with it; else it runs free."""
         self._crowd = (self._crowd + 1) % _CROWD
-        if self._crowd == 0 and self._recorder.others_wait():
+        if self._crowd == 0 and self._others_wait():
             await anyio.sleep(_REST_SECONDS)
 
     def _settle(self, reply: Reply, value: dict[str, Any], frame: Frame) -> None:
@@ -529,23 +524,17 @@ class Rpc:
         if pending is None and isinstance(rpc_id, str) and _NUMBER.fullmatch(rpc_id):
             pending = self._pending.get(id_key(int(rpc_id)))
             if pending is not None:
-                self._recorder.finding(
-                    reply.seq,
-                    Finding(
-                        "R5-01", "must", f'The id came back as the string "{rpc_id}"; it was the number {rpc_id}.', ""
-                    ),
-                )
+                self._log.remark(reply.seq, catalogue.id_as_string(rpc_id=rpc_id))
         if pending is None or pending.reply is not None:
             fate = "answered" if pending is not None else self._fates.get(key)
             if rpc_id is not None or "error" not in value:
-                self._recorder.finding(reply.seq, checks.unknown_reply(rpc_id, fate))
+                self._log.remark(reply.seq, frames.stray_reply(rpc_id, fate))
             return
         pending.reply = reply
         pending.done.set()
 
     def _hear(self, message: Message, method: str, params: dict[str, Any]) -> None:
-        for finding in checks.notification(method, params, self.version):
-            self._recorder.finding(message.seq, finding)
+        self._log.remark(message.seq, *notifications.notification(method, params, self.version))
         if method == "notifications/progress":
             self._progress(message, params)
         elif method == "notifications/cancelled":
@@ -555,7 +544,7 @@ class Rpc:
                 request.withdrawn, request.reason = True, reason if isinstance(reason, str) else ""
                 request.scope.cancel()
             elif self._is_only_ours(id_key(params.get("requestId"))):
-                self._recorder.finding(message.seq, checks.cancels_ours(params.get("requestId")))
+                self._log.remark(message.seq, catalogue.cancels_ours(rpc_id=json.dumps(params.get("requestId"))))
         try:
             self._notified(method, params, message)
         except Exception:
@@ -575,12 +564,11 @@ class Rpc:
         pending = self._tokens.get(key)
         if pending is None or pending.on_progress is None:
             fate = self._fates.get(_ended(key)) or self._fates.get(key)
-            self._recorder.finding(message.seq, checks.stray_progress(fate))
+            self._log.remark(message.seq, notifications.stray_progress(fate))
             return
-        finding = checks.progress_rises(pending.last_progress, params.get("progress"))
-        if finding is not None:
-            self._recorder.finding(message.seq, finding)
-        value = checks.number(params.get("progress"))
+        said = params.get("progress")
+        self._log.remark(message.seq, *notifications.progress_rises(pending.last_progress, said))
+        value = notifications.number(said)
         if value is not None:
             pending.last_progress = value if pending.last_progress is None else max(value, pending.last_progress)
             pending.on_progress(params, message.seq)
@@ -589,12 +577,12 @@ class Rpc:
 
     async def _serve(self, message: Message, value: dict[str, Any], frame: Frame, unread: str | None = None) -> None:
         if not self.wire.server_asks:
-            self._recorder.finding(message.seq, stateless.server_request(value["method"]))
+            self._log.remark(message.seq, catalogue.server_request(method=value["method"]))
             return
         if not self.initialized and value["method"] != "ping":
-            self._recorder.finding(message.seq, checks.early_request(value["method"]))
+            self._log.remark(message.seq, catalogue.early_request(method=value["method"]))
         if self._group is None or not await self._room():
-            self._recorder.finding(message.seq, checks.not_answered())
+            self._log.remark(message.seq, catalogue.not_answered())
             return
         rpc_id = _as_written(value.get("id"), frame.raw)
         key = id_key(value.get("id"))
@@ -602,10 +590,10 @@ class Rpc:
         if len(self._asked_before) > _FATES:
             self._asked_before.popitem(last=False)
         if key in self._answering:
-            self._recorder.finding(message.seq, checks.reused_id(value.get("id")))
+            self._log.remark(message.seq, catalogue.reused_id(rpc_id=json.dumps(value.get("id"))))
         refusal = None
         if unread is not None:
-            self._recorder.finding(message.seq, checks.not_served())
+            self._log.remark(message.seq, catalogue.not_served())
             refusal = f"This request is too much to read. {unread}"
         elif self._serving >= self._limits.server_requests:
             refusal = "Too many requests are open; answer or withdraw some first."

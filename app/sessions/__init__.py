@@ -1,7 +1,7 @@
 """Sessions: one workspace each, with its log, its calls and at most one live connection; and the registry of them all.
 
 State lives here, never in a tab. `workspace.py` is what every session keeps and shows; `session.py` fills it by a live
-connection, `replay.py` from recorded frames. By noun: `calls.py` what the person asks of the server, `tasks/` which of
+connection. By noun: `calls.py` what the person asks of the server, `tasks/` which of
 that runs there as a task, `rounds.py` what it asks back by its results, `asks.py` and `answerers/` what the server asks
 and who answers, `lists.py` what the server says it has, `subscriptions.py` and `resources.py` what it tells of,
 `compare.py` one call in both eras, `registry.py` all sessions of the process. Knows the protocol; knows nothing of the

@@ -18,15 +18,16 @@ import anyio
 from app.core import asks, sampling
 from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
-from app.core.errors import INTERNAL_ERROR, Gone, Refused, RpcError
+from app.core.errors import INTERNAL_ERROR, Conflict, Gone, Invalid, RpcError
 from app.core.inbox import Inbox, InboxFull
-from app.core.wire import Finding, Message
+from app.core.rules import catalogue
+from app.core.tasks.received import ReceiverTask, ReceiverTasks
+from app.core.tasks.running import ClientTask
+from app.core.wire import Message
+from app.protocol.rpc import Incoming
 from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, ReceiverTasks
-    from app.core.tasks.running import ClientTask
-    from app.protocol.rpc import Incoming
     from app.sessions.identity import Identity
     from app.sessions.workspace import Workspace
 
@@ -56,7 +57,7 @@ class Asks:
         done = anyio.Event()
         related = asks.related_task_of(request.params)
 
-        async def deliver(answer: Answer) -> Delivery:
+        async def deliver(_: Ask, answer: Answer) -> Delivery:
             await request.respond(_payload(answer, related))
             done.set()
             return "sent"
@@ -78,7 +79,7 @@ class Asks:
         """Put a task to whoever answers; the server polls us for it. Raises RpcError when too many asks are open."""
         store = self._store
 
-        async def deliver(answer: Answer) -> Delivery:
+        async def deliver(_: Ask, answer: Answer) -> Delivery:
             if store is None or not store.settle(task, answer):
                 raise Gone("The task is settled already. Yours was not sent.")
             return "sent"
@@ -93,8 +94,6 @@ class Asks:
 
     def store(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
         """A store of receiver tasks for a new connection, with the session's options read whenever they matter."""
-        from app.core.tasks.received import ReceiverTasks
-
         session = self._session
         self._store = ReceiverTasks(
             ttl_ms=lambda: session.options.receiver_task_ttl_ms,
@@ -125,8 +124,7 @@ class Asks:
                     self._session.changed("call.changed", call.id)
         if known:
             return
-        finding = Finding("R4-46", "note", "No open link has this elicitation id, or it was done before.", "Ignored.")
-        self._session.messages.remark(message.seq, finding)
+        self._session.messages.remark(message.seq, catalogue.elicitation_unknown())
 
     def connection_ended(self, number: int, reason: str) -> None:
         """A connection is gone: waiters are released, its asks are lost, nothing is sent (R1-88)."""
@@ -167,8 +165,8 @@ class Asks:
     async def hand_over(self, ask: Ask) -> None:
         """Send what was said at once; where that fails, the reply channel knows whether it will be asked again."""
         if ask.answer is not None:
-            with contextlib.suppress(Gone):
-                await ask.deliver(ask.answer)
+            with contextlib.suppress(Conflict):
+                await ask.deliver(ask, ask.answer)
 
     def consider(self, ask: Ask) -> None:
         """Let everybody who answers consider an ask, from the first one on; whoever was at it begins again."""
@@ -192,8 +190,8 @@ class Asks:
         method: str,
         params: dict[str, Any],
         seq: int,
+        deliver: Deliver,
         *,
-        deliver: Deliver | None = None,
         call_id: str | None = None,
         candidates: tuple[str, ...] = (),
         task: ReceiverTask | ClientTask | None = None,
@@ -201,7 +199,7 @@ class Asks:
         about: str = "",
     ) -> Ask:
         """An ask that nobody has seen yet. `task` is what it ends with, `about` its key where its message asks for
-        several things; a channel that needs the ask is set later."""
+        several things."""
         session = self._session
         message = session.messages.get(seq)
         return Ask(
@@ -213,7 +211,7 @@ class Asks:
             asked_at=session.wall(),
             message_seq=seq,
             connection=session.info.number,
-            deliver=deliver or nobody,
+            deliver=deliver,
             size=0 if message is None else message.size,
             expires_at=None if task is None else task.expires_at,
             call_id=call_id,
@@ -243,7 +241,7 @@ class Asks:
             request.method,
             request.params,
             seq,
-            deliver=deliver,
+            deliver,
             call_id=None if call is None else call.id,
             candidates=() if call is not None or runs is not None else tuple(each.id for each in causes if each.legs),
             task=task or runs,
@@ -289,7 +287,7 @@ class Asks:
     async def answer(self, ask: Ask, said: dict[str, Any], by: Identity) -> None:
         """Take an answer of a person or a script, check it, and send it; returns once it has left.
 
-        Refused with the fields that are wrong, unless `force` sends it all the same; Gone when the ask is settled."""
+        Raises Invalid with the fields that are wrong, unless `force` sends it all the same; Gone when it is settled."""
         if ask.state not in ("open", "held"):
             raise Gone(ask.words())
         if said.get("action") == "respond" and "request" in said:
@@ -299,16 +297,16 @@ class Asks:
     def edit(self, ask: Ask, request: Any) -> None:
         """Change the request of a sampling before it is used; None is as it came (R3-02). The server hears nothing.
 
-        Refused for what is no sampling request, Gone when the ask is settled."""
+        Raises Invalid for what is no sampling request, Gone when the ask is settled."""
         if ask.kind != "sampling":
-            raise Refused(f"The request of a {ask.kind} cannot be edited.", {"/request": ["Only a sampling's can."]})
+            raise Invalid(f"The request of a {ask.kind} cannot be edited.", {"/request": ["Only a sampling's can."]})
         if request is not None:
             if not isinstance(request, dict):
-                raise Refused("A request is an object.", {"/request": ["An object, with messages and maxTokens."]})
+                raise Invalid("A request is an object.", {"/request": ["An object, with messages and maxTokens."]})
             try:
                 sampling.well_formed(request)
             except RpcError as fault:
-                raise Refused("This is no sampling request any more.", {"/request": [fault.message]}) from None
+                raise Invalid("This is no sampling request any more.", {"/request": [fault.message]}) from None
         ask.edit(request)
         self._session.changed("ask.changed", ask.id)
 
@@ -317,8 +315,3 @@ def _payload(answer: Answer, related: str | None) -> dict[str, Any]:
     if answer.error is not None:
         return {"error": answer.error.wire()}
     return {"result": asks.with_related_task(answer.result or {}, related)}
-
-
-async def nobody(_: Answer) -> Delivery:
-    """The channel of an ask that nobody waits for, or that has none yet."""
-    raise Gone("Nobody waits for this.")

@@ -8,27 +8,30 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress
-from app.core.errors import Gone, Refused
+from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress, ReplyHead
+from app.core.errors import Conflict, Invalid, NotConnected
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
 from app.core.lane import apart
 from app.core.links import required_links
-from app.core.rules import checks, stateless
-from app.core.tasks import running as tasks
+from app.core.rules import catalogue, stateless
+from app.core.rules.notifications import number
+from app.core.rules.results import structured_output
 from app.core.tasks.running import CORE
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
 from app.protocol.judge import judge
+from app.protocol.links.base import LinkError, RequestLost
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import OutOfTime, Patience
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing, Reply
-    from app.protocol.timeout import Patience
     from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
@@ -50,6 +53,8 @@ class Calls(Mapping[str, Call]):
         self._patience: dict[str, Patience] = {}
         self._held: set[str] = set()
         """Calls whose time limit stands still, for an ask is open that may be theirs."""
+        self._takers: dict[str, Callable[[Any], None]] = {}
+        """Who wants the result of a call as it was read when it arrived."""
         self._judging: set[str] = set()
         """Calls that have their result, which is still being judged."""
 
@@ -79,11 +84,6 @@ class Calls(Mapping[str, Call]):
     def running(self) -> list[Call]:
         """The calls that are not settled."""
         return [call for cid in self._scopes if (call := self._calls.get(cid)) is not None and not call.settled]
-
-    @property
-    def busy(self) -> bool:
-        """Whether a call runs, and does not wait for a person. Floods ask this of every session, so it is quick."""
-        return bool(self._scopes) and any(call.state == "running" for call in self.running)
 
     @property
     def wants_logs(self) -> bool:
@@ -119,18 +119,22 @@ class Calls(Mapping[str, Call]):
         as_task: bool = False,
         ttl: int | None = None,
         force: bool = False,
+        take: Callable[[Any], None] | None = None,
         by: Identity,
     ) -> Call:
-        """Begin a call and return it at once. Gone when there is no connection.
+        """Begin a call and return it at once. Raises NotConnected without a connection. `take` gets its result, when
+        that was read, before the call is settled.
 
         A tool is called as a task only where server and tool allow it, else plainly, with a note; one that runs only
-        as a task is Refused plainly. `force` sends what was said, whatever the rules."""
+        as a task is Invalid plainly. `force` sends what was said, whatever the rules."""
         connection = self._session.connection
         if connection is None or self._session.info.state != "ready":
-            raise Gone("This session is not connected. Connect first, then call again.")
+            raise NotConnected("call again")
         params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
         if len(self._scopes) >= self._session.limits.calls_running:
-            raise Gone(f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one.")
+            raise Conflict(
+                f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one."
+            )
         call = self.new(method, params, by=by.kind, quiet=quiet)
         call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
         for finding in findings:
@@ -140,6 +144,10 @@ class Calls(Mapping[str, Call]):
         seconds = (timeout_ms or self._session.options.request_timeout_ms) / 1000
         call.deadline_at = None if notification else self._session.wall() + seconds
         scope = self._scopes[call.id] = anyio.CancelScope()
+        if take is not None:
+            self._takers[call.id] = take
+        if not quiet:
+            self._session.moment()
         self._session.start_soon(self._run, call, seconds, scope, connection)
         return call
 
@@ -148,32 +156,33 @@ class Calls(Mapping[str, Call]):
     ) -> tuple[dict[str, Any] | None, bool, list[Finding]]:
         """What is sent, whether as a task, and what there is to say about that (R2-01…R2-05)."""
         if ttl is not None and not wanted:
-            raise Refused("A TTL belongs to a task.", {"/ttl": ["Say `as_task` too, or leave it out."]})
+            raise Invalid("A TTL belongs to a task.", {"/ttl": ["Say `as_task` too, or leave it out."]})
         if method != "tools/call":
             if wanted:
-                raise Refused("Only a tool can be called as a task.", {"/as_task": ["Only with `tools/call`."]})
+                raise Invalid("Only a tool can be called as a task.", {"/as_task": ["Only with `tools/call`."]})
             return params, False, []
         given = params or {}
         by_hand = "task" in given
         support = self._session.client_tasks.support(given.get("name"))
         if wanted or by_hand:
             if wanted and support.no_task and not force:
-                return params, False, [tasks.dropped(support.no_task)]
-            findings = [tasks.forced(support.no_task)] if support.no_task else []
+                return params, False, [catalogue.task_dropped(why=support.no_task)]
+            findings = [catalogue.task_forced(why=support.no_task)] if support.no_task else []
             return (given if by_hand else {**given, **CORE.ask(ttl)}), True, findings
         if support.no_plain:
             if not force:
-                raise Refused(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
-            return params, False, [tasks.forced(support.no_plain)]
+                raise Invalid(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
+            return params, False, [catalogue.task_forced(why=support.no_plain)]
         return params, False, []
 
     def cancel(self, cid: str, reason: str = "cancelled by the person") -> Call:
-        """Stop waiting for a call, and tell the server so. KeyError when unknown, Gone when settled.
+        """Stop waiting for a call, and tell the server so. Raises KeyError when it is unknown, Conflict
+        when it is settled.
 
         A call that became a task is cancelled by its task, and settled when the server says so."""
         call = self._calls[cid]
         if call.settled:
-            raise Gone(f"This call is {call.state} already.")
+            raise Conflict(f"This call is {call.state} already.")
         if self._session.client_tasks.cancel_call(call):
             return call
         if call.settled:
@@ -186,10 +195,6 @@ class Calls(Mapping[str, Call]):
         return call
 
     async def _run(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
-        from app.protocol.links.base import LinkError, RequestLost
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         options = self._session.options
         most = options.max_total_timeout_ms or _DAY_MS
         patience = Patience(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)
@@ -202,7 +207,7 @@ class Calls(Mapping[str, Call]):
             tells=not call.as_task,
         )
         try:
-            with scope:
+            with nullcontext() if call.quiet else self._session.waited_for(), scope:
                 try:
                     if call.notification:
                         await connection.notify(call.method, call.params)
@@ -229,6 +234,7 @@ class Calls(Mapping[str, Call]):
             for leg in call.legs:
                 connection.end_progress(leg.rpc_id)
             del self._scopes[call.id]
+            self._takers.pop(call.id, None)
             self._patience.pop(call.id, None)
             self._held.discard(call.id)
 
@@ -240,12 +246,12 @@ class Calls(Mapping[str, Call]):
                 return
             reply = outcome.reply
             if outcome.invalid:
-                self._keep(call, reply)
+                self.keep(call, reply)
                 self.fail(call, CallError(None, outcome.invalid, kind="invalid"))
                 return
         else:
             reply = await connection.call(call.method, call.params, wanted, patience)
-        self._keep(call, reply)
+        self.keep(call, reply)
         task = self._session.client_tasks.created(call, reply)
         if task is not None:
             self._patience.pop(call.id, None)
@@ -253,14 +259,16 @@ class Calls(Mapping[str, Call]):
             if result is None:
                 return
             reply = result
-            self._keep(call, reply)
+            self.keep(call, reply)
         await self._take_result(call, reply, connection)
 
-    def _keep(self, call: Call, reply: Reply) -> None:
+    def keep(self, call: Call, reply: Reply) -> None:
         """Remember a reply with its leg; the newest is the one that counts."""
         call.legs[-1].reply_seq = reply.seq
         self._reply_bytes += len(reply.raw) - len(call.reply or b"")
-        call.reply, call.unread = reply.raw, reply.unread
+        result = reply.value.get("result")
+        failed = isinstance(result, dict) and result.get("isError") is True
+        call.reply, call.head = reply.raw, ReplyHead(reply.is_error, failed, len(reply.raw), reply.unread)
 
     async def _take_result(self, call: Call, reply: Reply, connection: Connection) -> None:
         """Settle a call by the reply that is its result."""
@@ -270,12 +278,13 @@ class Calls(Mapping[str, Call]):
             data = fields.get("data") if reply.unread is None else None
             failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
             call.links, remarks = required_links(failed)
-            for finding in remarks:
-                self._session.messages.remark(reply.seq, finding)
+            self._session.messages.remark(reply.seq, *remarks)
             self.fail(call, failed)
             return
         result = reply.value.get("result")
-        call.tool_error = isinstance(result, dict) and result.get("isError") is True
+        take = self._takers.get(call.id)
+        if take is not None and reply.unread is None:
+            take(result)
         findings: list[Finding] = []
         self._judging.add(call.id)
         try:
@@ -285,8 +294,7 @@ class Calls(Mapping[str, Call]):
         finally:
             self._judging.discard(call.id)
         findings += self._check_task(call, result)
-        for finding in findings:
-            self._session.messages.remark(reply.seq, finding)
+        self._session.messages.remark(reply.seq, *findings)
         self.settle(call, "done")
 
     def _check_task(self, call: Call, result: Any) -> list[Finding]:
@@ -302,7 +310,8 @@ class Calls(Mapping[str, Call]):
         task = running.tasks.get(call.task_id or "")
         if task is not None:
             return running.judge_result(task.task_id, result, task.status)
-        return [tasks.plain_allowed()] if running.support(params.get("name")).no_plain and not call.as_task else []
+        must_be_task = running.support(params.get("name")).no_plain
+        return [catalogue.task_not_required()] if must_be_task and not call.as_task else []
 
     async def _check_output(self, call: Call, result: Any, size: int) -> list[Finding]:
         """Whether a tool's structured result fits the output schema the server listed."""
@@ -312,15 +321,13 @@ class Calls(Mapping[str, Call]):
         if call.method == "tasks/result":
             task = self._session.client_tasks.of_wire(call.params.get("taskId"))
             name = None if task is None else task.tool
-        listed = next(
-            (tool for tool in self._session.tools.items if isinstance(tool, dict) and tool.get("name") == name), None
-        )
+        listed = self._session.tools.by_name(name)
         schema = listed.get("outputSchema") if listed is not None else None
         if schema is None:
             return []
         if size <= THREAD_ABOVE:
-            return checks.structured_output(schema, result)
-        return await apart(checks.structured_output, schema, result)
+            return structured_output(schema, result)
+        return await apart(structured_output, schema, result)
 
     def abandon(self, call: Call, reason: str) -> None:
         """A person said no, and this wire has no way to say it: the call ends here (R6-34)."""
@@ -328,7 +335,7 @@ class Calls(Mapping[str, Call]):
         self.settle(call, "cancelled")
 
     def waits(self, call: Call, waits: bool) -> None:
-        """A call waits for a person, or goes on; its time limit stands still meanwhile (architecture.md §7)."""
+        """A call waits for a person, or goes on; its time limit stands still meanwhile."""
         if call.wait() if waits else call.go_on():
             self._set_limit(call)
 
@@ -358,17 +365,17 @@ class Calls(Mapping[str, Call]):
     def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
         call.legs.append(Leg(rpc_id, seq))
         if not self._session.wire.server_asks and call.method in stateless.GONE_METHODS:
-            self._session.messages.remark(seq, stateless.gone_method(call.method))
+            self._session.messages.remark(seq, catalogue.gone_method(method=call.method))
             return
-        capability = checks.METHOD_CAPABILITY.get(call.method)
-        if capability is not None and not self._session.info.offers(capability):
-            self._session.messages.remark(seq, checks.not_offered(call.method, capability))
+        capability = self._session.info.undeclared(call.method)
+        if capability is not None:
+            self._session.messages.remark(seq, catalogue.not_offered(method=call.method, capability=capability))
 
     def _progress(self, call: Call, values: dict[str, Any], patience: Patience) -> None:
         message = values.get("message")
         call.progress = Progress(
-            checks.number(values.get("progress")) or 0.0,
-            checks.number(values.get("total")),
+            number(values.get("progress")) or 0.0,
+            number(values.get("total")),
             message[:_PROGRESS_WORDS] if isinstance(message, str) else None,
             self._session.wall(),
         )
@@ -407,7 +414,7 @@ class Calls(Mapping[str, Call]):
 
     async def result(self, call: Call) -> Any:
         """The result of a settled call as JSON; None when there is none, or it is no longer kept."""
-        if call.reply is None or call.state != "done" or call.unread is not None:
+        if call.reply is None or call.state != "done" or not call.has_result:
             return None
         value = (await parse_async(call.reply)).value
         return value.get("result") if isinstance(value, dict) else None

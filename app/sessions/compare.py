@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 
 from app.core.calls import Call
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Gone, Invalid, NotAllowed, NotConnected
 from app.core.json import diff
 from app.core.revisions import HANDSHAKE
 from app.core.wire import Message
@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def other(self) -> Session:
-        """The other session. Gone when it is closed."""
+        """The other session. Raises Gone when it is closed."""
         other = self.open
         if other is None:
             raise Gone("The other session was closed. Compare again to see both conversations.")
@@ -70,14 +70,15 @@ class Comparisons:
         """The session and the call that this session was opened to be compared with."""
 
     def begin(self, call: Call, by: Identity) -> Comparison:
-        """Open the other session and run the call there. Gone while this one is not connected, Refused over limits."""
+        """Open the other session and run the call there. Raises Conflict while this one is
+        not connected, NotAllowed over a limit."""
         session = self._session
         if session.target is None or session.info.state != "ready" or session.info.era is None:
-            raise Gone("This session is not connected. Connect first, then compare.")
+            raise NotConnected("compare")
         if session.info.transport == "sse":
-            raise Refused("HTTP with SSE exists only in the older era, so there is nothing to compare with.")
+            raise NotAllowed("HTTP with SSE exists only in the older era, so there is nothing to compare with.")
         if not call.settled or call.notification:
-            raise Gone("Wait until this call is settled, then compare it.")
+            raise Conflict("Wait until this call is settled, then compare it.")
         self.of = {cid: one for cid, one in self.of.items() if cid in session.calls}
         before = self.of.pop(call.id, None)
         if before is not None and before.open is not None:
@@ -107,7 +108,7 @@ class Comparisons:
         params = {key: value for key, value in (call.params or {}).items() if key not in ("task", "_meta")}
         try:
             again = other.start_call(call.method, params if call.params is not None else None, force=True, by=by)
-        except (Gone, Refused) as no:
+        except (Conflict, NotAllowed, Invalid) as no:
             found.failed, found.words = True, no.message
             self._changed(found)
             return

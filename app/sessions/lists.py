@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from app.core.calls import CallError
 from app.core.connection import ConnectionInfo
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Invalid, NotAllowed
 from app.core.json.text import THREAD_ABOVE, share_equal
 from app.core.lane import apart
 from app.core.lists import RESTLESS, Listing, News
-from app.core.rules import checks, stateless
+from app.core.rules import catalogue, stateless
 from app.core.targets import target_digest
 from app.sessions.identity import PARLEY
 
@@ -135,7 +135,7 @@ class Lists:
         for name, kind in LISTS.items():
             if method == f"notifications/{kind.capability}/list_changed" and session.info.state == "ready":
                 if not session.info.declares(kind.capability, "listChanged"):
-                    unannounced = checks.unannounced(method, kind.capability)
+                    unannounced = catalogue.list_change_undeclared(method=method, capability=kind.capability)
                 self._kept.pop(name, None)
                 if self._of[name].state == "loading":
                     self._again[name] = seq
@@ -162,7 +162,7 @@ class Lists:
         session.start_soon(self._read_later, name, pause, session.info)
         if state.seq is None and state.times >= _TOO_OFTEN:
             state.seq = seq
-            session.messages.remark(seq, checks.restless_list(LISTS[name].method), about=RESTLESS)
+            session.messages.remark(seq, catalogue.restless_list(method=LISTS[name].method), about=RESTLESS)
             self._of[name].restless = seq
             session.changed("listing.changed", name)
 
@@ -196,10 +196,11 @@ class Lists:
         self._session.changed("listing.changed", name)
 
     def more(self, name: ListName) -> None:
-        """Begin to read the next page of a list that is read page by page. Gone when there is none."""
+        """Begin to read the next page of a list that is read page by page. Raises Conflict when there is
+        none."""
         listing = self._of[name]
         if listing.next_cursor is None or listing.state == "loading":
-            raise Gone("There is no further page, or it is on its way already.")
+            raise Conflict("There is no further page, or it is on its way already.")
         self._begin(name, listing)
 
     def _begin(self, name: ListName, onto: Listing | None) -> None:
@@ -240,9 +241,10 @@ class Lists:
         first = onto is None
         for page in itertools.count(listing.pages + 1):
             cursor: Any = None if first else listing.next_cursor
+            params, taken = None if first else {"cursor": cursor}, []  # type: dict[str, Any] | None, list[Any]
             try:
-                call = session.start_call(kind.method, None if first else {"cursor": cursor}, quiet=True, by=PARLEY)
-            except (Gone, Refused) as no:
+                call = session.start_call(kind.method, params, quiet=True, take=taken.append, by=PARLEY)
+            except (Conflict, NotAllowed, Invalid) as no:
                 listing.error = CallError(None, no.message, kind="refused")
                 break
             first = False
@@ -256,7 +258,7 @@ class Lists:
                 listing.error = CallError(None, words, kind="unread")
                 break
             size += len(call.reply or b"")
-            result = await session.result(call)
+            result = taken[0] if taken else None
             items = result.get(kind.key) if isinstance(result, dict) else None
             listing.seqs |= call.seqs
             listing.items += await _held_once(items, len(call.reply or b"")) if isinstance(items, list) else []

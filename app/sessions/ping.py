@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from app.core.errors import Gone
+from app.core.errors import Conflict, NotConnected
 from app.core.rules import stateless
 from app.sessions.identity import PARLEY, Identity
 
@@ -45,10 +45,10 @@ class Pings:
         self._loop: anyio.CancelScope | None = None
 
     async def ping(self, *, by: Identity) -> Ping:
-        """Send one and wait for its answer. Gone when there is no connection."""
+        """Send one and wait for its answer. Raises NotConnected without a connection."""
         session = self._session
         if not session.wire.ping:
-            raise Gone(f"There is no ping in {stateless.VERSION}. Call a tool, or read a list again.")
+            raise Conflict(f"There is no ping in {stateless.VERSION}. Call a tool, or read a list again.")
         call = session.start_call("ping", None, quiet=True, by=by)
         self.sent += 1
         await session.until(lambda: call.settled, None, call.id)
@@ -68,10 +68,10 @@ class Pings:
         if every_ms is not None:
             if self._session.info.state != "ready":
                 self.every_ms = None
-                raise Gone("This session is not connected. Connect first, then ping.")
+                raise NotConnected("ping")
             if not self._session.wire.ping:
                 self.every_ms = None
-                raise Gone(f"There is no ping in {stateless.VERSION}.")
+                raise Conflict(f"There is no ping in {stateless.VERSION}.")
             self._loop = anyio.CancelScope()
             self._session.start_soon(self._repeating, every_ms / 1000, self._loop)
         self._session.changed("ping.settled", "ping")
@@ -81,7 +81,7 @@ class Pings:
             while True:
                 try:
                     await self.ping(by=PARLEY)
-                except Gone:
+                except Conflict:
                     return
                 await anyio.sleep(seconds)
 

@@ -16,14 +16,15 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from app.core.errors import Refused
+from app.core.errors import NotAllowed
 from app.core.lane import give_back_soon
 from app.core.options import Options
 from app.core.revisions import Era
 from app.core.targets import AnyTarget, StdioTarget, target_digest
+from app.protocol import judge
 from app.protocol.links import Opener, open_link
+from app.sessions.attention import Attention
 from app.sessions.identity import Identity
-from app.sessions.replay import Replay
 from app.sessions.session import Session
 from app.sessions.workspace import Workspace
 from app.settings import Limits, Settings
@@ -38,6 +39,8 @@ logger = logging.getLogger("parley.sessions")
 
 _REAP_SECONDS = 5.0
 _CALM_SECONDS = 5.0
+_REST_SECONDS = 1.0
+"""After a connection there is its first page, and its lists."""
 
 
 class SessionRegistry:
@@ -56,6 +59,8 @@ class SessionRegistry:
         self.open_link = open_link
         self.group: anyio.abc.TaskGroup
         self.closing = False
+        self.attention = Attention(mono)
+        """For which sessions somebody waits right now."""
         self._sessions: dict[str, Workspace] = {}
         self._numbers = itertools.count(1)
         self._loaded = anyio.Event()
@@ -107,7 +112,6 @@ class SessionRegistry:
         def load() -> Egress:
             import app.protocol.connection  # noqa: F401
             from app.egress import Egress, Policy
-            from app.protocol import judge
 
             judge.load()
 
@@ -123,23 +127,20 @@ class SessionRegistry:
     # ---- sessions
 
     def open(self, identity: Identity) -> Session:
-        """A new session of the client's role. Refused over a limit, or while shutting down."""
-        return self._opened(identity, Session)
+        """A new session of the client's role. Raises NotAllowed over a limit, or while shutting down."""
+        return self.open_as(Session, identity)
 
-    def open_replay(self, identity: Identity) -> Replay:
-        """A new workspace for frames that were recorded. Refused as a session is."""
-        return self._opened(identity, Replay)
-
-    def _opened(self, identity: Identity, role: type[_Role]) -> _Role:
+    def open_as(self, role: type[_Role], identity: Identity) -> _Role:
+        """A new workspace that this role fills. Raises NotAllowed as `open` does."""
         limits: Limits = self.settings.limits
         if self.closing:
-            raise Refused("Parley is shutting down.")
+            raise NotAllowed("Parley is shutting down.")
         if len(self.of(identity)) >= limits.sessions_per_identity:
-            raise Refused(
+            raise NotAllowed(
                 f"You have {limits.sessions_per_identity} sessions open, which is the limit. Close one first."
             )
         if len(self._sessions) >= limits.sessions:
-            raise Refused("This Parley has no room for another session. Try again later.")
+            raise NotAllowed("This Parley has no room for another session. Try again later.")
         session = role(f"r0-{secrets.token_urlsafe(12)}", next(self._numbers), identity, self)
         self._sessions[session.id] = session
         return session
@@ -152,10 +153,6 @@ class SessionRegistry:
     def of(self, identity: Identity) -> list[Workspace]:
         """The open sessions of an identity, oldest first."""
         return [session for session in self._sessions.values() if session.owner == identity.id]
-
-    def busy_beside(self, session: Workspace) -> bool:
-        """Whether a call runs in any other session."""
-        return any(other.calls.busy for other in self._sessions.values() if other is not session)
 
     async def close(self, session: Workspace) -> None:
         """End a session. It cannot be found from the first moment on."""
@@ -223,10 +220,7 @@ class SessionRegistry:
         await self.until_ready()
         for session in list(self._sessions.values()):
             await session.wait_connection(_CALM_SECONDS)
-
-    def recent(self, identity: Identity) -> list[AnyTarget]:
-        """The targets this identity used, newest first."""
-        return [kept.target for kept in self.store.of(identity.id)]
+        await self.sleep(_REST_SECONDS)
 
 
 async def _guarded(function: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]) -> None:

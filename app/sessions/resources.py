@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.core.calls import Call
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.core.rules import stateless
 from app.sessions.identity import PARLEY, Identity
 
@@ -57,11 +57,13 @@ class Resources:
         return self._session.wire.subscribes and self._session.info.declares("resources", "subscribe")
 
     def subscribe(self, uri: str, wanted: bool, *, by: Identity) -> Call:
-        """Ask the server to tell of changes of a resource, or to stop that. Gone when it takes no subscriptions."""
+        """Ask the server to tell of changes of a resource, or to stop that. Raises Conflict when it takes none."""
         if not self._session.wire.subscribes:
-            raise Gone(f"In {stateless.VERSION} resources are watched by a subscription: open one under Subscriptions.")
+            raise Conflict(
+                f"In {stateless.VERSION} resources are watched by a subscription: open one under Subscriptions."
+            )
         if not self.offered:
-            raise Gone("The server did not declare `resources.subscribe`. Compose the request by hand to force it.")
+            raise Conflict("The server did not declare `resources.subscribe`. Compose the request by hand to force it.")
         verb = "subscribe" if wanted else "unsubscribe"
         call = self._session.start_call(f"resources/{verb}", {"uri": uri}, by=by)
         self._session.start_soon(self._agreed, uri, wanted, call)
@@ -103,7 +105,7 @@ class Resources:
                 one.again = False
                 try:
                     call = self._session.start_call("resources/read", {"uri": one.uri}, quiet=True, by=PARLEY)
-                except Gone:
+                except Conflict:
                     return
                 await self._session.until(lambda call=call: call.settled, None, call.id)  # type: ignore[misc]
                 if not one.again or self._session.info is not info or not one.subscribed:

@@ -19,16 +19,16 @@ import anyio
 from app.core import asks
 from app.core.asks import Answer, Ask, Delivery
 from app.core.calls import Call, Round, StatePlan
-from app.core.errors import Gone, Refused, RpcError
+from app.core.errors import Conflict, Gone, Invalid, RpcError
 from app.core.inbox import InboxFull
-from app.core.rules import stateless
+from app.core.rules import catalogue, stateless
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import Patience
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing, Reply
-    from app.protocol.timeout import Patience
     from app.sessions.workspace import Workspace
 
 _PAUSE_SECONDS = 0.1
@@ -67,26 +67,6 @@ class _Open:
     refused: str | None = None
     echo: str = "none"
 
-    async def deliver(self, key: str, ask: Ask, answer: Answer) -> Delivery:
-        """Hold an answer until its round is complete; the last one returns when all of them have left."""
-        if self.answered.is_set():
-            raise Gone("The answers of this round are on their way already. Yours was not sent.")
-        if answer.error is not None:
-            # There is no way to send an error here: the call is not sent again, and says so (R6-34).
-            self.refused = _refusal(ask, answer)
-            self.answered.set()
-            return "sent"
-        self.turn.answers[key] = answer.result or {}
-        if any(other not in self.turn.answers for other in self.asks):
-            return "held"
-        self.answered.set()
-        if ask.recorded:
-            return "held"
-        await self.left.wait()
-        if self.turn.outcome != "sent":
-            raise Gone("The answers could not be sent.")
-        return "sent"
-
 
 class Rounds:
     """The rounds of one session's calls."""
@@ -124,7 +104,7 @@ class Rounds:
             if opened is None or outcome is None:
                 raise
             opened.turn.outcome = "stopped"
-            self._remark(outcome.reply.seq, Finding("R4-03", "must", str(no), "Nothing was invented, nothing sent."))
+            self._session.messages.remark(outcome.reply.seq, catalogue.unanswerable(why=no))
             return Outcome(outcome.reply, "invalid", str(no))
         except Abandoned as no:
             if opened is not None:
@@ -164,24 +144,20 @@ class Rounds:
 
         reply, error, code = await send()
         if code == stateless.HEADER_MISMATCH and connection.over_http and call.method == "tools/call":
-            self._remark(reply.seq, stateless.header_mismatch(True))
+            self._session.messages.remark(reply.seq, catalogue.header_mismatch())
             await self._session.lists.refresh("tools")
             reply, error, code = await send()
         if error is not None:
-            finding = stateless.error_finding(code, error)
-            if finding is not None:
-                self._remark(reply.seq, finding)
+            self._session.messages.remark(reply.seq, *stateless.error_findings(code, error))
             return Outcome(reply, "complete")
         result = reply.value.get("result")
-        missing = stateless.missing_result_type(connection.version, result)
-        if missing is not None:
-            self._remark(reply.seq, missing)
+        self._session.messages.remark(reply.seq, *stateless.missing_result_type(connection.version, result))
         offered = connection.offered.get("extensions")
         kind, finding = stateless.result_kind(
             call.method, result, tasks_offered=isinstance(offered, dict) and stateless.TASKS in offered
         )
         if finding is not None:
-            self._remark(reply.seq, finding)
+            self._session.messages.remark(reply.seq, finding)
         if kind == "input_required" and reply.unread is not None:
             # Without all of its requests there is nothing to answer, and an empty retry would be invented.
             return Outcome(reply, "invalid", f"It asks for input, and is too much to read. {reply.unread}")
@@ -190,8 +166,7 @@ class Rounds:
     def _begin(self, call: Call, needed: stateless.InputRequired, seq: int) -> _Open:
         methods = {key: _method(each) for key, each in needed.requests.items()}
         turn = Round(len(call.rounds) + 1, seq, methods, needed.has_state, needed.state)
-        for finding in needed.findings:
-            self._remark(seq, finding)
+        self._session.messages.remark(seq, *needed.findings)
         call.rounds.append(turn)
         self._session.changed("call.changed", call.id)
         return _Open(turn)
@@ -214,10 +189,11 @@ class Rounds:
         session, turn = self._session, opened.turn
         admitted = {key: _admit(key, each, connection) for key, each in needed.requests.items()}
         for key, (method, params, findings) in admitted.items():
-            for finding in findings:
-                self._remark(turn.reply_seq, finding, key)
-            ask = session.asks.new("input-required", method, params, turn.reply_seq, call_id=call.id, about=key)
-            ask.deliver = partial(self._deliver, opened, key, ask)
+            session.messages.remark(turn.reply_seq, *findings, about=key)
+            deliver = partial(self._deliver, opened, key)
+            ask = session.asks.new(
+                "input-required", method, params, turn.reply_seq, deliver, call_id=call.id, about=key
+            )
             opened.asks[key], turn.asks[key] = ask, ask.id
         try:
             for ask in opened.asks.values():
@@ -231,10 +207,24 @@ class Rounds:
             raise Abandoned(opened.refused)
 
     async def _deliver(self, opened: _Open, key: str, ask: Ask, answer: Answer) -> Delivery:
-        delivery = await opened.deliver(key, ask, answer)
-        if delivery == "held":
-            self._session.changed("call.changed", ask.call_id or "")
-        return delivery
+        """Hold an answer until its round is complete; the last one returns when all of them have left."""
+        if opened.answered.is_set():
+            raise Conflict("The answers of this round are on their way already. Yours was not sent.")
+        if answer.error is not None:
+            # There is no way to send an error here: the call is not sent again, and says so (R6-34).
+            opened.refused = _refusal(ask, answer)
+            opened.answered.set()
+            return "sent"
+        opened.turn.answers[key] = answer.result or {}
+        if all(each in opened.turn.answers for each in opened.asks):
+            opened.answered.set()
+            if not ask.recorded:
+                await opened.left.wait()
+                if opened.turn.outcome != "sent":
+                    raise Gone("The answers could not be sent.")
+                return "sent"
+        self._session.changed("call.changed", ask.call_id or "")
+        return "held"
 
     def reopen(self, ask: Ask) -> None:
         """Take a held answer back, to give another one. Raises Gone when it is not held."""
@@ -304,13 +294,13 @@ class Rounds:
     # ---- what a person may change
 
     def raise_limit(self, call: Call, limit: int) -> None:
-        """Let a call go on for more rounds. Raises Gone when it is settled, Refused for a limit that is none."""
+        """Let a call go on for more rounds. Raises Conflict when it is settled, Invalid for a limit that is none."""
         if call.settled:
-            raise Gone(f"This call is {call.state} already.")
+            raise Conflict(f"This call is {call.state} already.")
         most = self._session.limits.most_rounds
         if not call.rounds or not call.round_limit <= limit <= most:
             words = f"A number from {call.round_limit} to {most}."
-            raise Refused("The limit can only be raised.", {"/limit": [words]})
+            raise Invalid("The limit can only be raised.", {"/limit": [words]})
         call.round_limit = limit
         raised = self._raised.get(call.id)
         if raised is not None:
@@ -320,7 +310,7 @@ class Rounds:
     def plan_state(self, call: Call, plan: StatePlan | None) -> None:
         """Say which state the next retry carries; None is the server's own, as it must be."""
         if call.settled:
-            raise Gone(f"This call is {call.state} already. Send one of its rounds again instead.")
+            raise Conflict(f"This call is {call.state} already. Send one of its rounds again instead.")
         call.state_plan = plan
         self._session.changed("call.changed", call.id)
 
@@ -328,15 +318,12 @@ class Rounds:
         """Send the retry of an old round again, as a call of its own, to see what the server makes of it."""
         turn = next((each for each in call.rounds if each.number == number), None)
         if turn is None or turn.retry_seq is None:
-            raise Refused("There is no such round that was answered.", {"/round": ["Say the number of a round."]})
+            raise Invalid("There is no such round that was answered.", {"/round": ["Say the number of a round."]})
         if turn.has_state and not turn.state_kept and (plan is None or plan.mode == "same"):
-            raise Refused("The state of this round is no longer kept.", {"/state": ["Send another, or none."]})
+            raise Invalid("The state of this round is no longer kept.", {"/state": ["Send another, or none."]})
         again = self._session.start_call(call.method, self.retried(call, turn, plan)[0], by=by)
         again.retry_of = call.id
         return again
-
-    def _remark(self, seq: int, finding: Finding, key: str = "") -> None:
-        self._session.messages.remark(seq, finding, about=key)
 
 
 _OF_A_RETRY = frozenset({"inputResponses", "requestState"})

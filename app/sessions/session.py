@@ -7,7 +7,6 @@ process. It is the `Host` of its connection, and hands what arrives to the room 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,22 +14,23 @@ import anyio
 from pydantic import ValidationError
 
 from app.core.connection import ConnectionInfo, Side, Step
-from app.core.errors import Gone, Refused, Trouble, own_fault
-from app.core.json.text import Parsed
+from app.core.errors import Conflict, Invalid, Trouble, own_fault
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
-from app.core.rules import stateless
+from app.core.rules import catalogue
 from app.core.targets import AnyTarget
-from app.core.wire import Direction, Exchange, Finding, Message
+from app.core.wire import Message
+from app.protocol.connection import Connection
+from app.protocol.handshake import Agreed
 from app.sessions.identity import PARLEY, Identity
 from app.sessions.workspace import Workspace
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, ReceiverTasks
-    from app.protocol.handshake import Agreed
-    from app.protocol.rpc import Incoming
     from app.sessions.registry import SessionRegistry
 
 logger = logging.getLogger("parley.sessions")
+
+_ALONE_SECONDS = 0.01
+"""A frame that nobody asked for and that follows another sooner is one of many."""
 
 
 class Session(Workspace):
@@ -43,18 +43,20 @@ class Session(Workspace):
         self._ended.set()
         self._stderr_mark = 0
         self._probe_anew = False
+        self._told = float("-inf")
+        """Monotonic: when the last frame came that nobody waits for."""
         self._began = self._mono()
 
     # ---- connecting
 
     def connect(self, target: AnyTarget, options: Options, *, by: Identity, probe: bool = False) -> None:
-        """Begin to connect and return at once; watch `info.state`. Refused by policy, Gone while connected.
+        """Begin to connect and return at once; watch `info.state`. Raises Conflict while connected.
 
         With `probe` it is found out anew which era the target speaks, whatever is remembered of it."""
         if self.closed:
-            raise Gone("This session is closed.")
+            raise Conflict("This session is closed.")
         if self.info.state in ("connecting", "ready"):
-            raise Gone("This session is connected already. Disconnect first, or open another session.")
+            raise Conflict("This session is connected already. Disconnect first, or open another session.")
         self.target, self.options = target, options
         self._registry.remember(by, target, options)
         logger.info("session %s connects over %s, asked by a %s", self.id, target.transport, by.kind)
@@ -101,13 +103,13 @@ class Session(Workspace):
             with anyio.CancelScope() as scope:
                 self._connecting = scope
                 await self._registry.until_ready()
-                from app.protocol.connection import Connection
-
                 known = None if self._probe_anew else await self._registry.known_era(self.owner, target)
                 connection = self._connection = Connection(
                     target,
                     options,
                     self,
+                    self.messages,
+                    self.asks,
                     self._limits,
                     self._registry.egress,
                     open_link=self._registry.open_link,
@@ -163,22 +165,15 @@ class Session(Workspace):
 
     # ---- what the connection tells us (its Host)
 
-    def frame(
-        self,
-        direction: Direction,
-        raw: bytes,
-        parsed: Parsed,
-        *,
-        quiet: bool = False,
-        size: int | None = None,
-        exchange: Exchange | None = None,
-    ) -> Message:
-        """Keep one frame."""
-        return self.messages.record(direction, raw, parsed, quiet=quiet, size=size, exchange=exchange)
-
-    def exchanged(self, exchange: Exchange, seq: int | None = None) -> None:
-        """Keep an HTTP request of ours, from its beginning."""
-        self.messages.exchanged(exchange, seq)
+    def heard(self, message: Message) -> None:
+        """A frame came in. What somebody waits for, and what comes alone, gets a moment in which the bulk of others
+        rests."""
+        awaited = message.answers is not None and not message.quiet
+        if not awaited:
+            before, self._told = self._told, self._mono()
+            awaited = self._told - before >= _ALONE_SECONDS
+        if awaited:
+            self.moment()
 
     def moved(self, url: str | None) -> None:
         """Where the server redirected us to; None where a link begins."""
@@ -189,13 +184,9 @@ class Session(Workspace):
         self.info.stream = words
         self.changed("connection.changed", "connection")
 
-    def finding(self, seq: int, finding: Finding) -> None:
-        """Keep one remark beside a frame."""
-        self.messages.remark(seq, finding)
-
     def others_wait(self) -> bool:
-        """Whether another session waits for an answer right now."""
-        return self._registry.busy_beside(self)
+        """Whether somebody waits for another session right now."""
+        return self._registry.attention.beside(self.id)
 
     def stderr_line(self, line: bytes) -> None:
         """Keep one line of the server's stderr."""
@@ -260,7 +251,7 @@ class Session(Workspace):
             return
         if method == "notifications/message":
             if not self.wire.sets_log_level and not self.calls.wants_logs:
-                self.finding(message.seq, stateless.unasked_log())
+                self.messages.remark(message.seq, catalogue.unasked_log())
             self.calls.logged(params, message.size)
             self.server_log.write(params, message.seq, message.at)
         elif method == "notifications/resources/updated":
@@ -272,18 +263,6 @@ class Session(Workspace):
         else:
             self.lists.notified(method, message.seq)
 
-    async def asked(self, request: Incoming) -> None:
-        """The server asks something; returns when it is answered."""
-        await self.asks.asked(request)
-
-    def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
-        """The server asks a person by a task, and polls."""
-        self.asks.task_asked(request, task)
-
-    def receiver_tasks(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
-        """A store for the receiver tasks of this connection."""
-        return self.asks.store(notify)
-
     async def refresh_tools(self) -> None:
         """Ask the server for its tools again, and wait for the answer."""
         await self.lists.refresh("tools")
@@ -293,7 +272,7 @@ class Session(Workspace):
     async def set_roots(self, roots: list[Root]) -> None:
         """Replace the list, and tell a server that was promised to hear of it (R5-20)."""
         if len(roots) > self._limits.roots:
-            raise Refused(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
+            raise Invalid(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
         self.roots = list(roots)
         self.changed("roots.changed", "roots")
         if (
@@ -305,11 +284,11 @@ class Session(Workspace):
             await self._connection.notify("notifications/roots/list_changed", None)
 
     async def change_options(self, changes: dict[str, Any]) -> None:
-        """Change what the handshake did not say; Refused, with the fields, for what it did say."""
+        """Change what the handshake did not say; raises Invalid, with the fields, for what it did say."""
         live = self.info.state in ("connecting", "ready")
         fixed = {key for key in changes if live and key in Options.model_fields and key not in LIVE_OPTIONS}
         if fixed:
-            raise Refused(
+            raise Invalid(
                 "These options were said in the handshake. Reconnect to change them.",
                 {f"/{key}": ["Fixed while connected."] for key in sorted(fixed)},
             )
@@ -319,7 +298,7 @@ class Session(Workspace):
             fields: dict[str, list[str]] = {}
             for error in fault.errors(include_url=False, include_input=False):
                 fields.setdefault("/" + "/".join(str(part) for part in error["loc"]), []).append(misfit(error))
-            raise Refused("These options cannot be used.", fields) from None
+            raise Invalid("These options cannot be used.", fields) from None
         if self._connection is not None:
             self._connection.options = self.options
         self.changed("options.changed", "options")

@@ -9,19 +9,22 @@ lost one is asked for again. Knows the session it serves; knows nothing of the w
 from __future__ import annotations
 
 import itertools
+import json
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from app.core.errors import Gone, Refused
-from app.core.rules import stateless
+from app.core.errors import Conflict, Invalid, NotAllowed, NotConnected
+from app.core.rules import catalogue, stateless
 from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
+from app.protocol.connection import Connection
+from app.protocol.links.base import LinkError, RequestLost
+from app.protocol.rpc import Outgoing
+from app.protocol.timeout import OutOfTime, Patience
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Outgoing
     from app.sessions.workspace import Workspace
 
 SubscriptionState = Literal["opening", "open", "ended", "lost", "stopped", "refused"]
@@ -102,19 +105,20 @@ class Subscriptions:
     # ---- what a person does
 
     def open(self, asked: dict[str, Any], *, by_task: bool = False) -> Subscription:
-        """Ask the server to tell of these things. Gone without a connection, Refused in the older era."""
+        """Ask the server to tell of these things. Raises NotConnected without a connection,
+        NotAllowed in the older era."""
         session = self._session
         connection = session.connection
         if connection is None or session.info.state != "ready":
-            raise Gone("This session is not connected. Connect first, then subscribe.")
+            raise NotConnected("subscribe")
         if not session.wire.listens:
-            raise Refused(f"Subscriptions begin with {stateless.VERSION}; this connection is older.")
+            raise NotAllowed(f"Subscriptions begin with {stateless.VERSION}; this connection is older.")
         if len(self.live) >= _MOST_OPEN:
-            raise Refused(f"{_MOST_OPEN} subscriptions are open already. Stop one first.")
+            raise NotAllowed(f"{_MOST_OPEN} subscriptions are open already. Stop one first.")
         one = Subscription(f"l{next(self._ids)}", stateless.clean_filter(asked), session.wall(), session.info.number)
         one.by_task, one.log = by_task, session.messages
         if not one.asked:
-            raise Refused("Choose at least one thing to hear of.", {"/notifications": ["Choose something."]})
+            raise Invalid("Choose at least one thing to hear of.", {"/notifications": ["Choose something."]})
         self.of[one.id] = one
         while len(self.of) > _KEPT:
             over = next((each.id for each in self.of.values() if not each.live), None)
@@ -126,9 +130,10 @@ class Subscriptions:
         return one
 
     def stop(self, one: Subscription) -> None:
-        """Stop listening: by closing the stream, or by saying so on a pipe (R6-43). Gone when it is over."""
+        """Stop listening: by closing the stream, or by saying so on a pipe (R6-43). Raises Conflict when
+        it is over."""
         if not one.live:
-            raise Gone(f"This subscription is {one.state} already.")
+            raise Conflict(f"This subscription is {one.state} already.")
         self._end(one, "stopped", "You stopped it.")
         if one.id in self._scopes:
             self._scopes[one.id][0].cancel()
@@ -136,16 +141,12 @@ class Subscriptions:
     def again(self, one: Subscription) -> Subscription:
         """Ask for the same once more, after it ended."""
         if one.live:
-            raise Gone("This subscription is open.")
+            raise Conflict("This subscription is open.")
         return self.open(one.asked, by_task=one.by_task)
 
     # ---- the stream
 
     async def _run(self, one: Subscription, connection: Connection) -> None:
-        from app.protocol.links.base import LinkError, RequestLost
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         def sent(rpc_id: RpcId, seq: int) -> None:
             one.rpc_id, one.request_seq = rpc_id, seq
 
@@ -169,8 +170,7 @@ class Subscriptions:
                     error = reply.value["error"]
                     fields = error if isinstance(error, dict) else {}
                     self._end(one, "refused", f"{fields.get('code')} {fields.get('message')}"[:300])
-                    finding = stateless.error_finding(stateless.error_code(error), error)
-                    if finding is not None:
+                    for finding in stateless.error_findings(stateless.error_code(error), error):
                         self._remark(one, reply.seq, finding)
                 else:
                     self._end(one, "ended", "The server ended it.")
@@ -194,26 +194,26 @@ class Subscriptions:
         number = meta.get(stateless.META_SUBSCRIPTION) if isinstance(meta, dict) else None
         if number is None:
             if method in HEARD or method == ACKNOWLEDGED:
-                self._session.messages.remark(message.seq, stateless.no_subscription(method))
+                self._session.messages.remark(message.seq, catalogue.no_subscription(method=method))
             return False
         present = self._session.info.number  # each connection counts its requests from the beginning
         one = next((each for each in self.of.values() if (each.connection, each.rpc_id) == (present, number)), None)
         if one is None:
-            self._session.messages.remark(message.seq, stateless.unknown_subscription(number))
+            self._session.messages.remark(message.seq, catalogue.unknown_subscription(number=json.dumps(number)))
             return False
         if method == ACKNOWLEDGED:
             self._acknowledged(one, params, message)
             return True
         if one.state == "opening":
-            self._remark(one, message.seq, stateless.before_acknowledgement(method))
+            self._remark(one, message.seq, catalogue.before_acknowledgement(method=method))
         elif not one.live:
-            self._remark(one, message.seq, stateless.after_the_end(method))
+            self._remark(one, message.seq, catalogue.after_the_end(method=method))
         if method in ("notifications/progress", "notifications/message"):
-            self._remark(one, message.seq, stateless.not_on_this_stream(method))
+            self._remark(one, message.seq, catalogue.not_on_this_stream(method=method))
             return False
         about = params.get("uri") if method == UPDATED else params.get("taskId") if method == TASK else ""
         if not stateless.asked_for(one.asked, method, about):
-            self._remark(one, message.seq, stateless.not_asked_for(method))
+            self._remark(one, message.seq, catalogue.not_asked_for(method=method))
         one.heard += 1
         # The ids of tasks may be secrets, and are not shown here (R7-42).
         one.events.append(
@@ -228,7 +228,7 @@ class Subscriptions:
         if one.state == "opening":
             one.state = "open"
         if one.refused:
-            self._remark(one, message.seq, stateless.granted_less(one.refused))
+            self._remark(one, message.seq, catalogue.granted_less(missing=", ".join(one.refused)))
         self._changed(one)
 
     def _cancelled(self, params: dict[str, Any], message: Message) -> bool:

@@ -2,7 +2,7 @@
 
 It holds the log with its findings and HTTP exchanges, the events, the server's stderr, the inbox, and by noun what
 came of it: calls, lists, tasks, subscriptions. It has an owner and an idle clock, and is bounded. A role fills it: a
-live connection (session.py), or a list of frames (replay.py). Pages read a workspace; only what acts needs the role.
+live connection (session.py), or a list of frames (app/recordings). Pages read a workspace; only what acts needs a role.
 Whoever asks a workspace without a connection to do something hears that it is not connected.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -25,6 +26,7 @@ from app.core.log import MessageLog, StderrLog
 from app.core.options import Options, Root
 from app.core.revisions import Wire
 from app.core.targets import AnyTarget
+from app.protocol.connection import Connection
 from app.sessions.asks import Asks
 from app.sessions.calls import Calls
 from app.sessions.compare import Comparisons
@@ -39,7 +41,6 @@ from app.sessions.tasks.running import ClientTasks
 from app.settings import Limits
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
     from app.sessions.registry import SessionRegistry
 
 logger = logging.getLogger("parley.sessions")
@@ -164,7 +165,7 @@ class Workspace:
         self.touch()
 
     def idle_for(self) -> float:
-        """Seconds since anything needed this session; 0 while something does (architecture.md §7)."""
+        """Seconds since anything needed this session; 0 while something does."""
         oldest = self._wall() - self._limits.ask_seconds
         if self._streams or self.running or any(ask.asked_at > oldest for ask in self.inbox.open):
             self.touch()
@@ -172,6 +173,14 @@ class Workspace:
         return self._registry.mono() - self._seen
 
     # ---- waiting
+
+    def moment(self) -> None:
+        """Something happens here that somebody waits for: the bulk of other sessions rests for a moment."""
+        self._registry.attention.moment(self.id)
+
+    def waited_for(self) -> AbstractContextManager[None]:
+        """The same for all that is done in this context, while it is young."""
+        return self._registry.attention.waiting(self.id)
 
     async def wait_connection(self, seconds: float) -> None:
         """Return when the connection is no longer connecting, or the time is over."""

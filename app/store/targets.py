@@ -20,7 +20,7 @@ import anyio.lowlevel
 from pydantic import TypeAdapter, ValidationError
 
 from app import secrecy
-from app.core.errors import Gone, Refused
+from app.core.errors import Gone, Invalid, NotAllowed
 from app.core.options import Options
 from app.core.revisions import Era
 from app.core.targets import AnyTarget, DemoTarget, StdioTarget, Target, target_digest
@@ -226,9 +226,9 @@ class Store:
         return kept
 
     async def save(self, owner: str, target: AnyTarget, options: Options, name: str) -> Kept:
-        """Keep a target under a name. Refused when there are too many."""
+        """Keep a target under a name. Raises NotAllowed when there are too many."""
         if sum(one.saved for one in self.of(owner)) >= SAVED:
-            raise Refused(f"You have saved {SAVED} targets, which is the limit. Delete one first.")
+            raise NotAllowed(f"You have saved {SAVED} targets, which is the limit. Delete one first.")
         kept = self._put(owner, target, options, name=_named(name or target.label))
         await self.write(kept)
         return kept
@@ -237,7 +237,7 @@ class Store:
         """Give a target another name; one that was only remembered is saved by it."""
         old = self._mine(owner, key)
         if not name.strip():
-            raise Refused("A target needs a name.", {"/name": ["Type a name."]})
+            raise Invalid("A target needs a name.", {"/name": ["Type a name."]})
         kept = self._kept[key] = replace(old, name=_named(name))
         await self.write(kept)
         return kept

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.errors import Gone
+from app.core.errors import Conflict, Gone
 from app.core.options import Options
 from app.core.targets import AnyTarget, DemoTarget, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry, Workspace
@@ -165,7 +165,7 @@ def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
     state, identity = request.app.state, request.state.identity
     if body.is_form and body.text("again"):
         if session is None or session.target is None:
-            raise Gone("There is no former connection to repeat. Choose a target.")
+            raise Conflict("There is no former connection to repeat. Choose a target.")
         return _Plan(session.target, session.options, probe=body.text("again") == "probe")
     if body.is_form and body.text("recent"):
         return _plan_of_kept(state.registry, identity, body)
@@ -333,7 +333,7 @@ async def retry_call(request: Request) -> Response:
     await bodies.nothing(request)
     session, before = call_of(request)
     if not before.settled:
-        raise Gone("This call is still running. Wait for it, or cancel it first.")
+        raise Conflict("This call is still running. Wait for it, or cancel it first.")
     call = session.start_call(before.method, before.params, notification=before.notification, by=request.state.identity)
     call.retry_of = before.id
     url = f"/s/{session.id}/calls/{call.id}"

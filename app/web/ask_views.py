@@ -24,7 +24,8 @@ from app.web.sampling_views import Sampling
 from app.web.task_chart import Chart, chart
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, Remark, Visit
+    from app.core.tasks.received import ReceiverTask, Remark
+    from app.core.tasks.status import Visit
     from app.sessions import Workspace
 
 KINDS = {
@@ -57,7 +58,6 @@ TASK_WORDS = {
 }
 TYPED = ("action", "text", "model", "stopReason", "json", "force", "code", "message")
 """What a card has beside the fields of a form, and shows again as it was typed."""
-STOP_REASONS = ("endTurn", "stopSequence", "maxTokens", "toolUse")
 FOLDED_ABOVE = 5
 """With more asks than this only the oldest stands open."""
 
@@ -217,8 +217,8 @@ def ask_card(
         icon=KINDS[ask.kind][0],
         origin=ask.origin,
         origin_word=_origin_word(ask, call),
-        message=ask.message if whole else sampling_views.shortened(ask.message),
-        gist=sampling_views.shortened(gist_of(ask)),
+        message=ask.message if whole else show.cut(ask.message, sampling_views.SHOWN_TEXT),
+        gist=show.cut(gist_of(ask), sampling_views.SHOWN_TEXT),
         asked=wire_time(ask.asked_at),
         deadline=None if ask.expires_at is None else wire_time(ask.expires_at),
         total_seconds=None if task is None or task.ttl is None else task.ttl / 1000,
@@ -353,7 +353,7 @@ def filled(ask: Ask, form: Entries) -> tuple[Field, Any, dict[str, list[str]]]:
 
 
 def ask_json(ask: Ask) -> dict[str, Any]:
-    """An ask, by the names that scripts rely on (architecture.md §5)."""
+    """An ask, by the names that scripts rely on."""
     answer = ask.answer if ask.state == "answered" else None
     outcome: dict[str, Any] | None = None
     if answer is not None:
@@ -509,7 +509,7 @@ def task_card(session: Workspace, task: ReceiverTask) -> TaskCard:
         status_word=task.gone if task.gone is not None and not task.terminal else TASK_WORDS[task.status],
         gone=task.gone or "",
         wire_id=task.task_id,
-        created=show.clock(task.created_at),
+        created=show.clock(task.began_at),
         deadline=wire_time(task.expires_at) if live and task.expires_at is not None else None,
         total_seconds=None if task.ttl is None else task.ttl / 1000,
         ttl_words="no limit" if task.ttl is None else f"{show.duration(task.ttl)}{requested}",

@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.core import forms
 from app.core.asks import Ask
-from app.core.errors import Refused
+from app.core.errors import Invalid
 from app.core.forms import Entries
 from app.sessions import Workspace
 from app.web import ask_views, bodies, sampling_views, stage_views, views
@@ -104,9 +104,9 @@ async def answer(request: Request) -> Response:
     typed = _typed(form)
     try:
         if errors:
-            raise Refused("Some of it cannot be read.", errors)
+            raise Invalid("Some of it cannot be read.", errors)
         await session.asks.answer(found, said, request.state.identity)
-    except Refused as refused:
+    except Invalid as refused:
         homeless = forms.place(tree, refused.fields) if tree is not None else _flat(refused)
         card = ask_views.ask_card(session, found, tree=tree, errors=homeless or [refused.message], typed=typed)
         return await show(request, AskPage(_shell(session, found), card, {}), 422)
@@ -148,10 +148,10 @@ async def request(request: Request) -> Response:
         else:
             changed, wrong = sampling_views.edited(found.request, sampling_views.typed_edits(form))
             if wrong:
-                raise Refused("Some of it cannot be read.", wrong)
+                raise Invalid("Some of it cannot be read.", wrong)
             session.asks.edit(found, changed)
         typed = {name: text for name, text in typed.items() if not name.startswith("edit-")}
-    except Refused as refused:
+    except Invalid as refused:
         errors = _flat(refused)
     card = ask_views.ask_card(session, found, errors=errors, typed=typed)
     return await show(request, AskPage(_shell(session, found), card, ask_views.ask_json(found)), 422 if errors else 200)
@@ -240,7 +240,7 @@ def _typed(form: Entries) -> dict[str, str]:
     return typed | sampling_views.typed_edits(form)
 
 
-def _flat(refused: Refused) -> list[str]:
+def _flat(refused: Invalid) -> list[str]:
     return [sentence for sentences in refused.fields.values() for sentence in sentences]
 
 

@@ -3,7 +3,7 @@ page, the whole as a file.
 
 Everything is read on demand from the reply that the call keeps. Binary content is shown only after its first bytes
 were looked at, and under a policy of its own that lets it do nothing (S33). A page of a server may have a style, and
-nothing else: no script, no load, no form, no link that leads away, no origin (frontend.md §8).
+nothing else: no script, no load, no form, no link that leads away, no origin.
 """
 
 from __future__ import annotations

@@ -13,18 +13,19 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from app import bounds
 from app.core.json.text import parse
 from app.core.options import Options, Root
+from app.core.strict import Closed
 from app.core.targets import Target
 from app.web.problems import Denied, Fields, field_errors, is_json
 
 COMMAND_LINE_LONGEST = 64 * 1024
 """Splitting a line takes the time of its square; this much takes less than a tenth of a second."""
-_IN_THREAD_ABOVE = 256 * 1024
 _LISTS = frozenset(
     {f"{kind}_{column}" for kind in ("env", "header") for column in ("name", "value", "secret")}
     | {"root_uri", "root_name"}
@@ -34,15 +35,11 @@ _LISTS = frozenset(
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Nothing(_Strict):
+class Nothing(Closed):
     """The body of an action without parameters."""
 
 
-class ConnectBody(_Strict):
+class ConnectBody(Closed):
     target: Target
     options: Options = Options()
     confirm: str | None = None
@@ -50,15 +47,15 @@ class ConnectBody(_Strict):
     """Find out anew which era the command speaks, whatever is remembered of it."""
 
 
-class OptionsBody(_Strict):
+class OptionsBody(Closed):
     options: Options = Options()
 
 
-class RootsBody(_Strict):
+class RootsBody(Closed):
     roots: list[Root]
 
 
-class CallBody(_Strict):
+class CallBody(Closed):
     method: str = Field(min_length=1, max_length=1000)
     params: dict[str, Any] | None = None
     as_task: bool = False
@@ -148,7 +145,7 @@ def _media_type(request: Request) -> str:
 
 
 async def _off_the_loop(raw: bytes, reader: Callable[[bytes], Any]) -> Any:
-    return reader(raw) if len(raw) <= _IN_THREAD_ABOVE else await anyio.to_thread.run_sync(reader, raw)
+    return reader(raw) if len(raw) <= bounds.THREAD_ABOVE else await anyio.to_thread.run_sync(reader, raw)
 
 
 # ------------------------------------------------------------------------------------------------------------- JSON

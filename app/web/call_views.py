@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import re
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
@@ -14,8 +13,10 @@ from urllib.parse import quote, urlencode
 import anyio
 import anyio.lowlevel
 
+from app import bounds
 from app.core import links
 from app.core.calls import Call
+from app.core.figures import measured
 from app.core.json import scan as jsonscan
 from app.core.json import text as jsontext
 from app.core.json.values import same
@@ -132,7 +133,7 @@ def address(session_id: str, call_id: str, verb: str, root: str) -> str:
 class _Shower:
     """Turns a result into blocks and trees."""
 
-    def __init__(self, session_id: str, call_id: str, alone: bool, marks: Iterable[str]) -> None:
+    def __init__(self, session_id: str, call_id: str, alone: bool, marks: list[str]) -> None:
         self.session_id, self.call_id, self.alone, self.marks = session_id, call_id, alone, marks
         self.text_limit = 128 * 1024 if alone else CARD_TEXT
         self.nodes = show.MAX_NODES if alone else 600
@@ -144,7 +145,7 @@ class _Shower:
         return address(self.session_id, self.call_id, verb, root)
 
     def tree(self, value: Any, root: str, label: str, open_depth: int = 3) -> Html:
-        marks = self.marks if root == "/structuredContent" else ()
+        marks = [mark.removeprefix(root) for mark in self.marks if mark.startswith(f"{root}/")]
         source = self.where("branch", root)
         return show.tree(value, open_depth=open_depth, max_nodes=self.nodes, marks=marks, label=label, source=source)
 
@@ -264,7 +265,8 @@ def shown_of(session_id: str, call: Call, result: Any, *, alone: bool) -> Shown:
         raw, cut = show.raw_text(call.reply, _RAW_ALONE if alone else CARD_TEXT)
         return Shown(tool_error=call.tool_error, unread=call.unread, raw=raw, raw_cut=cut)
     method = "tools/call" if call.method == "tasks/result" else call.method
-    return _Shower(session_id, call.id, alone, _pointers(call.findings)).shown(method, result)
+    marks = [one.pointer for one in call.findings if one.pointer is not None]
+    return _Shower(session_id, call.id, alone, marks[:50]).shown(method, result)
 
 
 def error_name(code: int | None) -> str:
@@ -315,7 +317,7 @@ class _Values:
         weight = await apart(jsonscan.at_most, reply)
         self._held.pop(key, None)
         self._held[key] = (reply, value, time.monotonic(), weight)
-        while len(self._held) > 1 and (len(self._held) > self.most or self._weight() > jsontext.MAX_SEPARATORS):
+        while len(self._held) > 1 and (len(self._held) > self.most or self._weight() > bounds.JSON_SEPARATORS):
             del self._held[next(iter(self._held))]
         asyncio.get_running_loop().call_later(self.seconds + 1, self._forget)
 
@@ -441,14 +443,6 @@ class CallCard:
         return self.state in {"done", "failed", "cancelled"}
 
 
-def _pointers(findings: list[Finding]) -> list[str]:
-    """The places in the result that findings speak of, where their text names one in `/pointer/form`."""
-    found: list[str] = []
-    for one in findings:
-        found += re.findall(r"`(/[^`\s]{0,200})`", one.text)
-    return found[:50]
-
-
 def call_card(
     session: Workspace, call: Call, *, shown: Shown | None = None, alone: bool = False, full: bool = False
 ) -> CallCard:
@@ -457,7 +451,7 @@ def call_card(
     too_large = shown is None and call.unread is None and is_large(call)
     if shown is None:
         result = None
-        if call.reply is not None and not too_large and call.unread is None:
+        if call.reply is not None and not too_large and call.has_result:
             value = jsontext.parse(call.reply).value
             result = value.get("result") if isinstance(value, dict) else None
         shown = shown_of(session.id, call, result, alone=alone)
@@ -467,8 +461,8 @@ def call_card(
     progress = call.progress
     words = ""
     if progress is not None:
-        words = show.figure(progress.progress)
-        words += f" of {show.figure(progress.total)}" if progress.total is not None else ""
+        words = measured(progress.progress)
+        words += f" of {measured(progress.total)}" if progress.total is not None else ""
     params = call.params or {}
     given = params.get("arguments") if call.method in _FORMS else params
     leg = call.legs[-1] if call.legs else None
@@ -481,7 +475,7 @@ def call_card(
         subject=call.subject,
         gist=show.gist(given, 100) if given else "",
         state=call.state,
-        tool_error=shown.tool_error,
+        tool_error=call.tool_error and call.method in ("tools/call", "tasks/result"),
         took=show.duration(call.duration_ms),
         started=wire_time(call.started_at),
         deadline=wire_time(call.deadline_at) if call.deadline_at is not None else None,
@@ -498,7 +492,7 @@ def call_card(
         else None,
         cancel_reason=call.cancel_reason or "",
         notification=call.notification,
-        size=show.size(len(call.reply)) if call.reply is not None else "",
+        size=show.size(call.head.size) if call.head is not None else "",
         request_seq=leg.request_seq if leg is not None else None,
         reply_seq=leg.reply_seq if leg is not None else None,
         legs=len(call.legs),
@@ -524,16 +518,21 @@ _FORMS: dict[str, ListName] = {"tools/call": "tools", "prompts/get": "prompts"}
 """Calls that have a form of their own."""
 
 
-def _again(session: Workspace, call: Call) -> str:
-    """The address that loads a call into the form of its tool or prompt, or into the composer."""
+def _form_of(session: Workspace, call: Call) -> str:
+    """The address of the form of its tool or prompt; "" when it has none, or the server lists none of that name."""
     name = (call.params or {}).get("name")
     if call.method in _FORMS and isinstance(name, str):
         listed = _FORMS[call.method]
-        items = session.lists[listed].items
-        place = next((at for at, one in enumerate(items) if isinstance(one, dict) and one.get("name") == name), None)
+        listing = session.lists[listed]
+        place = listing.place(name)
         if place is not None:
-            return f"/s/{session.id}/{listed}/{quote(key_at(items, place), safe='~')}?from={call.id}"
-    return f"/s/{session.id}/compose?from={call.id}"
+            return f"/s/{session.id}/{listed}/{quote(key_at(listing, place), safe='~')}"
+    return ""
+
+
+def _again(session: Workspace, call: Call) -> str:
+    """The address that loads a call into the form of its tool or prompt, or into the composer."""
+    return f"{_form_of(session, call) or f'/s/{session.id}/compose'}?from={call.id}"
 
 
 def _copies(session: Workspace, call: Call) -> list[tuple[str, str]]:
@@ -631,7 +630,7 @@ def call_line(session: Workspace, call: Call) -> CallLine:
         findings=len(call.findings),
         failure=show.gist(call.error.message, 120) if call.error is not None else "",
         tool_error=call.tool_error and call.method == "tools/call",
-        size=show.size(len(call.reply)) if call.reply is not None else "",
+        size=show.size(call.head.size) if call.head is not None else "",
     )
 
 
@@ -650,6 +649,8 @@ def _small_result(call: Call) -> dict[str, Any]:
     """In a list, results are given while they are small; `result_omitted` says that one is not."""
     if call.reply is None or len(call.reply) > _LISTED_RESULT:
         return call_json(call, None) | {"result_omitted": call.reply is not None and call.state == "done"}
+    if not call.has_result:
+        return call_json(call, None) | {"result_omitted": False}
     value = jsontext.parse(call.reply).value
     return call_json(call, value.get("result") if isinstance(value, dict) else None) | {"result_omitted": False}
 
@@ -695,15 +696,11 @@ async def show_result(session: Workspace, call: Call, *, alone: bool) -> Shown:
 async def call(session: Workspace, call: Call, *, full: bool = False) -> CallView:
     """One call with its result, as a page."""
     shown = await show_result(session, call, alone=True)
-    tool_href = ""
-    if call.method == "tools/call":
-        tool_href = _again(session, call).partition("?")[0]
-        tool_href = tool_href if "/tools/" in tool_href else ""
     return CallView(
         shell=shell(session, "call", f"Call {call.id.lstrip('c')}", of=call.id),
         call=call_card(session, call, shown=shown, alone=True, full=full),
         params=show.tree(call.params, open_depth=3, label="What was asked") if call.params else None,
-        tool_href=tool_href,
+        tool_href=_form_of(session, call) if call.method == "tools/call" else "",
         sequence=sequence.of_call(session, call),
     )
 

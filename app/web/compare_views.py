@@ -63,7 +63,6 @@ class CompareView:
     """Whether the other session is gone."""
     left: SideView
     right: SideView | None
-    other_base: str
     other_version: str
     differences: list[str]
 
@@ -89,7 +88,6 @@ async def compare_view(session: Workspace, call: Call) -> CompareView | None:
         closed=other is None,
         left=await _side(session, call),
         right=right,
-        other_base="" if other is None else f"/s/{other.id}",
         other_version=ERAS[found.era],
         differences=found.differences,
     )
@@ -103,7 +101,7 @@ async def _side(session: Workspace, call: Call) -> SideView:
         version=session.info.protocol_version or "",
         era_word="handshake" if session.wire is HANDSHAKE else "no handshake",
         state=call.state,
-        tool_error=isinstance(result, dict) and result.get("isError") is True,
+        tool_error=call.tool_error,
         call_id=call.id,
         number=call.id[1:],
         rows=[

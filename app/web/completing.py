@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.errors import Gone
-from app.core.rules import checks
+from app.core.errors import Conflict
+from app.core.rules import catalogue
+from app.core.strict import Closed
 from app.sessions import Workspace
 from app.web import bodies
 from app.web.answers import in_json
@@ -38,31 +39,23 @@ class FieldView:
     """Several values, one on each line."""
 
 
-class _Ref(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Ref(Closed):
     type: Literal["ref/prompt", "ref/resource"]
     name: str | None = Field(default=None, max_length=8_000)
     uri: str | None = Field(default=None, max_length=8_000)
 
 
-class _Argument(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _Argument(Closed):
     name: str = Field(min_length=1, max_length=1_000)
     value: str = Field(default="", max_length=100_000)
 
 
-class _Known(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    arguments: dict[str, str] = {}
+class _Known(Closed):
+    arguments: dict[str, str] = Field(default_factory=dict)
 
 
-class CompleteBody(BaseModel):
+class CompleteBody(Closed):
     """The params of `completion/complete`, as the specification has them."""
-
-    model_config = ConfigDict(extra="forbid")
 
     ref: _Ref
     argument: _Argument
@@ -88,7 +81,7 @@ async def complete(request: Request) -> Response:
     session: Workspace = request.state.session
     wanted = (await bodies.read(request)).read(CompleteBody, _of_form)
     if session.info.state == "ready" and not session.info.offers("completions"):
-        raise Gone("The server did not declare `completions`, so it is not asked.")
+        raise Conflict("The server did not declare `completions`, so it is not asked.")
     params: dict[str, Any] = {
         "ref": wanted.ref.model_dump(exclude_none=True),
         "argument": {"name": wanted.argument.name, "value": wanted.argument.value},
@@ -104,7 +97,7 @@ async def complete(request: Request) -> Response:
     given = found.get("values") if isinstance(found, dict) else None
     values = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
     if len(values) > SHOWN and call.legs and call.legs[-1].reply_seq is not None:
-        session.messages.remark(call.legs[-1].reply_seq, checks.too_many_suggestions(len(values)))
+        session.messages.remark(call.legs[-1].reply_seq, catalogue.too_many_suggestions(count=len(values)))
     total = found.get("total") if isinstance(found, dict) else None
     return in_json(
         {

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.rules import checks, stateless
+from app.core.rules import stateless
 from app.sessions import Workspace
 from app.web import bodies
 from app.web import render as show_as
@@ -113,12 +113,12 @@ def _methods(session: Workspace) -> list[tuple[str, str]]:
 
 def forced(session: Workspace, method: str) -> str:
     """Why a method goes beyond what the server declared; "" when it does not, or nobody can know."""
-    capability = checks.METHOD_CAPABILITY.get(method)
-    if session.info.state == "ready" and not session.wire.server_asks and method in stateless.GONE_METHODS:
-        return f"{stateless.VERSION} has no such method any more."
-    if session.info.state != "ready" or capability is None:
+    if session.info.state != "ready":
         return ""
-    if not session.info.offers(capability):
+    if not session.wire.server_asks and method in stateless.GONE_METHODS:
+        return f"{stateless.VERSION} has no such method any more."
+    capability = session.info.undeclared(method)
+    if capability is not None:
         return f"The server did not declare `{capability}`."
     if method in {"resources/subscribe", "resources/unsubscribe"} and not session.resources.offered:
         return "The server did not declare `resources.subscribe`."

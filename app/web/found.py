@@ -7,11 +7,11 @@ from typing import Any
 from starlette.requests import Request
 
 from app.core.calls import Call
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.sessions import Session, Workspace
 from app.sessions.lists import ListName
 from app.web.problems import Denied, unknown
-from app.web.shell import find_tool
+from app.web.shell import find_tool, key_at
 
 LOOK_SECONDS = 2.0
 """How long a page waits for a list that is still being read, or that nobody has looked at yet."""
@@ -19,10 +19,10 @@ _ITEMS: dict[ListName, str] = {"tools": "tool", "prompts": "prompt", "templates"
 
 
 def client(request: Request) -> Session:
-    """The session that this request names, in the role of a client. Raises Gone when it only shows frames."""
+    """The session that this request names, in the role of a client. Raises Conflict when it only shows frames."""
     session = request.state.session
     if not isinstance(session, Session):
-        raise Gone("This session shows what was recorded, and connects to nothing. Open a new session for that.")
+        raise Conflict("This session shows what was recorded, and connects to nothing. Open a new session for that.")
     return session
 
 
@@ -40,16 +40,18 @@ def call_with(session: Workspace, cid: str) -> Call:
     return found
 
 
-async def listed(session: Workspace, name: ListName, key: str) -> tuple[list[Any], int]:
-    """A list, and where in it the item is that a key stands for; waited for where it may be on its way."""
-    items = session.lists[name].items
-    index = find_tool(items, key)
+async def listed(session: Workspace, name: ListName, key: str) -> tuple[str, dict[str, Any]]:
+    """The item of a list that a key stands for, with the key that is its own; waited for where the list may be on its
+    way. An item that is no object counts as an empty one."""
+    listing = session.lists[name]
+    index = find_tool(listing, key)
     if index is None:
-        items = (await session.lists.known(name, LOOK_SECONDS)).items
-        index = find_tool(items, key)
+        listing = await session.lists.known(name, LOOK_SECONDS)
+        index = find_tool(listing, key)
     if index is None:
         raise not_listed(name)
-    return items, index
+    item = listing.items[index]
+    return key_at(listing, index), item if isinstance(item, dict) else {}
 
 
 def not_listed(name: ListName) -> Denied:

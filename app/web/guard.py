@@ -1,13 +1,12 @@
 """Deny by default: what a request must be before any handler sees it, and what every response carries.
 
-Pure ASGI, in the order host, origin, identity, limits (security-and-faults.md §1). A route is reached only through an
+Pure ASGI, in the order host, origin, identity, limits. A route is reached only through an
 access level declared on it; a session only by its owner, checked here for every route that names one. Knows no page
 and no action.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,6 +19,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.core.links import is_loopback
 from app.web.auth import Door, WrongAgain, presents_token
 from app.web.problems import Denied, unknown
 
@@ -208,6 +208,12 @@ class IdentityCheck:
             except Denied as denied:
                 await refuse(scope, receive, send, denied)
                 return
+            if "identity" in scope["state"]:
+                session = scope["state"].get("session")
+                registry: SessionRegistry = scope["app"].state.registry
+                with registry.attention.waiting("" if session is None else session.id):
+                    await self.app(scope, receive, send)
+                return
         await self.app(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> None:
@@ -277,14 +283,6 @@ def loopback_names(bound_to: str) -> list[str]:
     if is_loopback(bound_to) and bound_to not in names and ":" not in bound_to:
         names.append(bound_to)
     return names
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a socket bound to this address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _find(routes: Sequence[BaseRoute], scope: Scope) -> tuple[Route | None, dict[str, str]]:

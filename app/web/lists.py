@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.core.calls import CallError
+from app.core.figures import measured
 from app.core.lists import Listing
 from app.core.times import wire_time
 from app.core.wire import Finding
@@ -85,7 +86,6 @@ class ListView:
     at: str
     by_page: bool
     more: bool
-    read_pages: int
     gone: list[str] = field(default_factory=list)
     new: int = 0
     changed: int = 0
@@ -162,7 +162,6 @@ def list_view(
         at=show.time_of_day(listing.at) if listing.at is not None else "",
         by_page=name in session.lists.by_page,
         more=listing.next_cursor is not None,
-        read_pages=listing.pages,
         gone=[show.gist(text_of(one.get(kind.known_by)), 120) for one in gone[:GONE_SHOWN] if isinstance(one, dict)],
         new=0 if news is None else len(news.new),
         changed=0 if news is None else len(news.changed),
@@ -217,7 +216,7 @@ def annotation_text(hints: Any) -> tuple[str, ...]:
         )
     priority = hints.get("priority")
     if isinstance(priority, int | float) and not isinstance(priority, bool):
-        words.append(f"priority {show.figure(float(priority))}")
+        words.append(f"priority {measured(float(priority))}")
     if isinstance(hints.get("lastModified"), str):
         words.append(f"changed {hints['lastModified'][:40]}")
     return tuple(words)

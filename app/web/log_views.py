@@ -15,6 +15,8 @@ from urllib.parse import urlencode
 
 import anyio.to_thread
 
+from app import bounds
+from app.core.figures import grouped
 from app.core.json import text as jsontext
 from app.core.lane import apart
 from app.core.times import wire_time
@@ -171,7 +173,7 @@ def found(
         filter=wanted,
         swap=swap,
         rows=_found_rows(session, chosen),
-        words=f"{show.number(len(matching))} of {show.number(len(session.messages))}" if wanted else "",
+        words=f"{grouped(len(matching))} of {grouped(len(session.messages))}" if wanted else "",
         earlier=chosen[0].seq if more else None,
         mark=newest[0].seq if newest else 0,
         methods=sorted(methods)[:METHODS],
@@ -453,7 +455,7 @@ async def _read(session: Workspace, seq: int) -> dict[int, Html]:
         raw = session.messages.raw(one.seq)
         if raw is None or one.problem is not None or one.unread is not None or len(raw) > _TREE_BYTES:
             continue
-        large = len(raw) > jsontext.THREAD_ABOVE
+        large = len(raw) > bounds.THREAD_ABOVE
         found[one.seq] = await apart(_tree, raw, one.seq) if large else _tree(raw, one.seq)
     return found
 
@@ -470,7 +472,7 @@ def _half(session: Workspace, message: Message, view: Html | None) -> Half:
         method=message.method or "",
         rpc_id="" if message.rpc_id is None else show.gist(json.dumps(message.rpc_id), 60),
         at=show.clock(message.at),
-        size=f"{show.number(message.size)} B",
+        size=f"{grouped(message.size)} B",
         tree=view,
         raw=text,
         raw_cut=cut,

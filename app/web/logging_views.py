@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from app.core.strict import Closed
 from app.core.times import wire_time
 from app.sessions import Workspace
 from app.sessions.ping import LONGEST_MS, SHORTEST_MS
@@ -82,10 +83,8 @@ async def logging(request: Request) -> Response:
     )
 
 
-class PingBody(BaseModel):
+class PingBody(Closed):
     """`every_ms` makes pings leave by themselves, null stops that; without it one ping leaves now."""
-
-    model_config = ConfigDict(extra="forbid")
 
     every_ms: int | None = Field(default=None, ge=SHORTEST_MS, le=LONGEST_MS)
 

@@ -81,9 +81,8 @@ def sniffed(raw: bytes) -> str:
 
 @dataclass(slots=True, frozen=True)
 class Blob:
-    """One binary content: what the server says it is, and what it is."""
+    """One binary content: what it is, whatever the server says that it is."""
 
-    claimed: str
     size: int
     sha: str
     kind: str
@@ -97,8 +96,7 @@ def examine(data: Any, mime: Any) -> Blob | None:
     raw = decoded(data)
     if raw is None:
         return None
-    claimed = mime if isinstance(mime, str) else ""
-    plain = claimed.partition(";")[0].strip().lower()
+    plain = (mime if isinstance(mime, str) else "").partition(";")[0].strip().lower()
     plain, real = _ALIASES.get(plain, plain), sniffed(raw)
     kind = real if real and real == plain else ""
     why = ""
@@ -106,7 +104,7 @@ def examine(data: Any, mime: Any) -> Blob | None:
         why = "Not shown: the bytes are not of that type."
     elif not kind and plain.startswith(("image/", "audio/")):
         why = "Not shown: pages show only PNG, JPEG, GIF and WebP, and common audio."
-    return Blob(claimed[:80], len(raw), hashlib.sha256(raw).hexdigest(), kind, why)
+    return Blob(len(raw), hashlib.sha256(raw).hexdigest(), kind, why)
 
 
 def is_html(mime: Any) -> bool:

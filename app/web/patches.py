@@ -321,7 +321,7 @@ class Tab:
         if self.page == "call":
             return [call for call in calls if call.id == self.of]
         if self.page == "tool":
-            index = views.find_tool(self.session.tools.items, self.of)
+            index = views.find_tool(self.session.tools, self.of)
             tool = self.session.tools.items[index] if index is not None else None
             name = tool.get("name") if isinstance(tool, dict) else None
             return [call for call in calls if views.is_call_of(call, name)]

@@ -1,6 +1,6 @@
 """What a failure means to whoever asked: its status, its kind, its sentence, and what is wrong where.
 
-The web raises: the three families of the domain, pydantic's `ValidationError` for a body that does not fit, or `Denied`
+The web raises: the families of the domain, pydantic's `ValidationError` for a body that does not fit, or `Denied`
 for what only the web knows (no such path, too large, not signed in). `understood` is the one place that maps them.
 Knows no page; `answers` renders.
 """
@@ -68,14 +68,16 @@ def is_json(request: Request) -> bool:
 
 def understood(fault: Exception) -> Denied | None:
     """A failure that we expect, as an answer; None is a fault of our own."""
-    from app.core.errors import Gone, ParleyError, Refused
+    from app.core.errors import Conflict, Invalid, NotAllowed, ParleyError
 
     match fault:
         case Denied():
             return fault
-        case Refused():
-            return Denied(422 if fault.fields else 403, "refused", fault.message, fields=pointers(fault.fields))
-        case Gone():
+        case NotAllowed():
+            return Denied(403, "refused", fault.message)
+        case Invalid():
+            return Denied(422, "refused", fault.message, fields=pointers(fault.fields))
+        case Conflict():
             return Denied(409, "gone", fault.message)
         case ParleyError():
             return Denied(502, "server", fault.message)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.core.calls import Call
-from app.core.wire import Finding
+from app.core.rules import catalogue
 from app.sessions import Workspace
 from app.web import bodies, call_views, relisting
 from app.web import render as show_as
@@ -20,7 +20,7 @@ from app.web.found import LOOK_SECONDS, listed
 from app.web.lists import Entry, ListView, Window, icon_text, list_json, list_view
 from app.web.problems import invalid, wants_json
 from app.web.render import Html
-from app.web.shell import Context, Shell, find_tool, key_at, keys_of, shell, text_of
+from app.web.shell import Context, Shell, find_tool, keys_of, shell, text_of
 
 _ARGUMENTS = 200
 
@@ -130,17 +130,15 @@ def is_get_of(call: Call, name: Any) -> bool:
 
 def name_of(session: Workspace, key: str) -> Any:
     """The name of the prompt that a key stands for; None when there is none."""
-    items = session.lists["prompts"].items
-    index = find_tool(items, key)
-    item = items[index] if index is not None else None
+    listing = session.lists["prompts"]
+    index = find_tool(listing, key)
+    item = listing.items[index] if index is not None else None
     return item.get("name") if isinstance(item, dict) else None
 
 
 async def _find(request: Request) -> tuple[Workspace, str, dict[str, Any]]:
     session: Workspace = request.state.session
-    items, index = await listed(session, "prompts", request.path_params["name"])
-    item = items[index]
-    return session, key_at(items, index), item if isinstance(item, dict) else {}
+    return session, *await listed(session, "prompts", request.path_params["name"])
 
 
 def _page(
@@ -217,8 +215,7 @@ async def get(request: Request) -> Response:
     params: dict[str, Any] = {"name": item.get("name")} | ({"arguments": arguments} if arguments else {})
     call = session.start_call("prompts/get", params, by=request.state.identity)
     if missing:
-        words = "Sent on purpose without a required argument."
-        session.calls.note(call, Finding("R5-30", "note", words, f"Missing: {', '.join(missing)[:300]}."))
+        session.calls.note(call, catalogue.required_argument_left_out(missing=", ".join(missing)))
     url = f"/s/{session.id}/calls/{call.id}"
     if wants_json(request):
         return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.core.errors import Gone
+from app.core.errors import Conflict
+from app.core.strict import Closed
 from app.sessions import Workspace
 from app.sessions.lists import LISTS, ListName
 from app.web import bodies
@@ -17,10 +17,8 @@ from app.web.answers import in_json_apart
 from app.web.problems import wants_json
 
 
-class ListBody(BaseModel):
+class ListBody(Closed):
     """How a list is to be read from now on; None leaves that as it is."""
-
-    model_config = ConfigDict(extra="forbid")
 
     pages: Literal["all", "one"] | None = None
 
@@ -36,7 +34,7 @@ async def refresh(request: Request, name: ListName, href: str, as_json: Callable
     if wanted.pages is not None:
         (session.lists.by_page.add if wanted.pages == "one" else session.lists.by_page.discard)(name)
     if session.info.state == "ready" and not session.lists.offered(name):
-        raise Gone(f"The server did not declare `{LISTS[name].capability}`, so Parley does not ask for a list.")
+        raise Conflict(f"The server did not declare `{LISTS[name].capability}`, so Parley does not ask for a list.")
     await session.lists.refresh(name)
     return await _done(request, session, href, as_json)
 

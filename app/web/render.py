@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from app.core import hidden, links
+from app.core.figures import grouped, measured
 from app.core.json import pointer as pointers
 from app.core.times import moment
 from app.core.wire import Finding, Message
@@ -41,7 +42,6 @@ MAX_TEXT: Final = 100_000
 Html = Markup
 """Text that is markup already; other modules name the type and never make one."""
 NOTHING: Final = Markup()
-THIN: Final = "\u202f"
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\r": "&#13;"})
 _MARKUP_EXACT = _MARKUP | {0xFDD0: "&#xfdd0;"}
@@ -96,7 +96,7 @@ def marked(text: str, *, strict: bool = False) -> str:
 
 def cut(text: str, most: int = MAX_TEXT) -> str:
     """The beginning of a text that is longer than a page bears, and how much of it follows."""
-    return text if len(text) <= most else f"{text[:most]} … {number(len(text) - most)} more characters"
+    return text if len(text) <= most else f"{text[:most]} … {grouped(len(text) - most)} more characters"
 
 
 def esc(text: str) -> str:
@@ -145,11 +145,6 @@ def page_bytes(html: str) -> bytes:
 # ------------------------------------------------------------------------------------------------ numbers and times
 
 
-def number(n: int) -> str:
-    """12 408, grouped by thin spaces."""
-    return f"{n:,}".replace(",", THIN)
-
-
 def size(n: int) -> str:
     """284 B, 1.1 kB, 3.2 MB."""
     if n < 1_000:
@@ -186,12 +181,7 @@ def duration(ms: float | None) -> str:
 
 def plural(n: int, one: str, many: str | None = None) -> str:
     """1 tool, 14 tools."""
-    return f"{number(n)} {one if n == 1 else many or one + 's'}"
-
-
-def figure(value: float) -> str:
-    """A number of progress, without needless digits."""
-    return f"{value:g}" if abs(value) < 1e15 else str(value)
+    return f"{grouped(n)} {one if n == 1 else many or one + 's'}"
 
 
 def gist(value: Any, limit: int = 120) -> str:
@@ -218,7 +208,7 @@ def _scalar(value: Any, max_string: int) -> str:
     if isinstance(value, str):
         more = ""
         if len(value) > max_string:
-            more = f'<span class="jc"> … {number(len(value) - max_string)} more characters</span>'
+            more = f'<span class="jc"> … {grouped(len(value) - max_string)} more characters</span>'
             value = value[:max_string]
         return f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}'
     if value is None or isinstance(value, bool):
@@ -248,7 +238,7 @@ def step(name: str, place: int | None = None) -> str:
 
 
 def _key(name: str) -> str:
-    more = f'<span class="jc"> … {number(len(name) - MAX_KEY)} more characters</span>' if len(name) > MAX_KEY else ""
+    more = f'<span class="jc"> … {grouped(len(name) - MAX_KEY)} more characters</span>' if len(name) > MAX_KEY else ""
     return f'<span class="jk">{esc(name[:MAX_KEY])}{more}</span>: '
 
 
@@ -456,7 +446,7 @@ def _cut(value: Any) -> Any:
     if isinstance(value, list):
         return [_cut(item) for item in value]
     if isinstance(value, str) and len(value) > _ENDS:
-        return f"{value[:200]}… {number(len(value) - 200)} more characters"
+        return f"{value[:200]}… {grouped(len(value) - 200)} more characters"
     return value
 
 
@@ -485,7 +475,7 @@ def markdown(text: str, seconds: float = MARKDOWN_SECONDS) -> Markup:
     belongs inside an element with `hx-ignore`.
     """
     if len(text) > MARKDOWN_CHARACTERS:
-        raise TooMuch(f"Longer than {number(MARKDOWN_CHARACTERS)} characters, so it is shown as text only.")
+        raise TooMuch(f"Longer than {grouped(MARKDOWN_CHARACTERS)} characters, so it is shown as text only.")
     import nh3
 
     html = nh3.clean(
@@ -575,7 +565,7 @@ _GLYPH = {"request": "req", "response": "res", "error": "res", "notification": "
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
-    """A finding, by the names that scripts rely on (architecture.md §5)."""
+    """A finding, by the names that scripts rely on."""
     return {
         "id": finding.id,
         "level": finding.level,
@@ -662,11 +652,11 @@ def type_words(schema: Any) -> str:
         words = f"array of {str(schema['items'].get('type', 'any value'))[:20]}"
     low, high = schema.get("minimum"), schema.get("maximum")
     if isinstance(low, int | float) and isinstance(high, int | float):
-        words += f", {figure(low)} to {figure(high)}"
+        words += f", {measured(low)} to {measured(high)}"
     elif isinstance(low, int | float):
-        words += f", from {figure(low)}"
+        words += f", from {measured(low)}"
     elif isinstance(high, int | float):
-        words += f", up to {figure(high)}"
+        words += f", up to {measured(high)}"
     return f"{words}, {schema['format'][:30]}" if isinstance(schema.get("format"), str) else words
 
 

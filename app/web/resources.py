@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.core.calls import Call
+from app.core.strict import Closed
 from app.core.times import wire_time
 from app.core.uritemplate import BadTemplate, UriTemplate, Value, Variable
 from app.sessions import Workspace
@@ -26,7 +27,7 @@ from app.web.found import LOOK_SECONDS, listed
 from app.web.lists import Entry, ListView, Window, annotation_text, icon_text, list_json, list_view
 from app.web.problems import invalid, unknown, wants_json
 from app.web.render import Html
-from app.web.shell import Context, Shell, fragment, key_at, keys_of, shell, text_of
+from app.web.shell import Context, Shell, fragment, keys_of, shell, text_of
 
 READS = 5
 _LONGEST = 8_000
@@ -260,7 +261,7 @@ async def resource(request: Request) -> Response:
     if not uri or len(uri) > _LONGEST:
         raise unknown("Which resource? The address names it by its `uri`, of at most 8,000 characters.")
     listing = await session.lists.known("resources", LOOK_SECONDS)
-    item = next((one for one in listing.items if isinstance(one, dict) and one.get("uri") == uri), None)
+    item = listing.by_name(uri, "uri")
     known = item or {}
     watch = watch_view(session, uri)
     recent = reads(session, uri)
@@ -289,9 +290,7 @@ async def resource(request: Request) -> Response:
     )
 
 
-class _UriBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _UriBody(Closed):
     uri: str = Field(min_length=1, max_length=_LONGEST)
 
 
@@ -362,9 +361,7 @@ class Template(Context):
 
 async def _find(request: Request) -> tuple[Workspace, str, dict[str, Any]]:
     session: Workspace = request.state.session
-    items, index = await listed(session, "templates", request.path_params["name"])
-    item = items[index]
-    return session, key_at(items, index), item if isinstance(item, dict) else {}
+    return session, *await listed(session, "templates", request.path_params["name"])
 
 
 def value_of(variable: Variable, text: str) -> Value | None:

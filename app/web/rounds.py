@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.core.calls import StatePlan
+from app.core.strict import Closed
 from app.sessions import Workspace
 from app.web import bodies
 from app.web.answers import in_json
@@ -17,11 +18,7 @@ from app.web.problems import unknown, wants_json
 from app.web.round_views import rounds_json
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StateBody(_Strict):
+class StateBody(Closed):
     """Which state goes back: the server's own, none, an older one, or another value."""
 
     mode: Literal["same", "drop", "older", "change"] = "same"
@@ -31,12 +28,12 @@ class StateBody(_Strict):
         return None if self.mode == "same" else StatePlan(self.mode, self.value)
 
 
-class RoundsBody(_Strict):
+class RoundsBody(Closed):
     limit: int | None = Field(default=None, gt=0)
     state: StateBody | None = None
 
 
-class ResendBody(_Strict):
+class ResendBody(Closed):
     round: int = Field(gt=0)
     state: StateBody = StateBody()
 

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+from app.core.figures import grouped
 from app.core.forms import Entries
 from app.core.sampling import blocks as blocks_of
 from app.web import bodies
@@ -167,14 +168,9 @@ def _shortened(turn: Turn) -> Turn:
 
 
 def _short(blocks: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    kept = tuple((kind, shortened(text)) for kind, text in blocks[:_SHOWN_TURNS])
+    kept = tuple((kind, show.cut(text, SHOWN_TEXT)) for kind, text in blocks[:_SHOWN_TURNS])
     more = len(blocks) - len(kept)
-    return kept if more <= 0 else (*kept, ("text", f"… {more:,} more blocks"))
-
-
-def shortened(text: str) -> str:
-    """A text as far as every page shows it."""
-    return text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}… {len(text) - SHOWN_TEXT:,} more characters"
+    return kept if more <= 0 else (*kept, ("text", f"… {grouped(more)} more blocks"))
 
 
 def _facts(params: dict[str, Any], now: dict[str, Any]) -> list[Fact]:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 from app.core.asks import Ask
 from app.core.calls import Call
-from app.core.tasks.running import STATUSES, TERMINAL, ClientTask
+from app.core.figures import measured
+from app.core.tasks.running import ClientTask
+from app.core.tasks.status import STATUSES, TERMINAL
 from app.web import render as show
 
 if TYPE_CHECKING:
@@ -207,9 +209,9 @@ def _call_turns(session: Workspace, call: Call, task: ClientTask | None) -> list
             words = f"a task, {task.visits[0].text}" if made and task is not None and task.visits else "the reply"
             turns.append(Turn(answered.at, "server", "parley", "", words, answered.seq))
     if call.progress is not None:
-        words = f"{show.plural(call.progressed, 'time')}, the last: {show.figure(call.progress.progress)}"
+        words = f"{show.plural(call.progressed, 'time')}, the last: {measured(call.progress.progress)}"
         if call.progress.total is not None:
-            words += f" of {show.figure(call.progress.total)}"
+            words += f" of {measured(call.progress.total)}"
         turns.append(Turn(call.progress.at, "server", "parley", "notifications/progress", words, None, "tells"))
     turns += _ask_turns(session, call.asks)
     if task is not None:

@@ -33,9 +33,10 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app import process
+from app.core.links import is_loopback
 from app.settings import Limits, Settings
 from app.web.app import end_everything
-from app.web.guard import SECURITY_HEADERS, is_loopback
+from app.web.guard import SECURITY_HEADERS
 
 _CHILDREN_SECONDS = 4.0
 _REQUESTS_SECONDS = 1

@@ -1,7 +1,7 @@
 """What every page shares: the template engine, JSON and HTML of a context, labels in words, and the shell around it.
 
 One URL, two representations: `render` asks a context for its template or for `as_json`, whose field names scripts
-rely on (architecture.md §5). Knows the session; knows no route and no page of its own.
+rely on. Knows the session; knows no route and no page of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import secrecy
+from app.core.figures import grouped, measured
 from app.core.lane import apart
 from app.core.lists import Listing
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
@@ -102,7 +103,7 @@ jinja = Environment(
 )
 jinja.filters.update(
     size=show.size,
-    number=show.number,
+    number=grouped,
     clock=show.clock,
     time_of_day=show.time_of_day,
     wire_time=wire_time,
@@ -110,7 +111,7 @@ jinja.filters.update(
     prose=show.prose,
     gist=show.gist,
     plural=show.plural,
-    figure=show.figure,
+    figure=measured,
 )
 
 
@@ -336,21 +337,19 @@ def keys_of(listing: Listing) -> list[str]:
     return listing.keys
 
 
-def key_at(items: list[Any], index: int) -> str:
+def key_at(listing: Listing, index: int) -> str:
     """How one item is addressed; without making the keys of all."""
-    item = items[index]
+    item = listing.items[index]
     name = item.get("name") if isinstance(item, dict) else None
-    alone = sum(isinstance(one, dict) and one.get("name") == name for one in items) == 1
-    return name if isinstance(name, str) and alone and _speakable(name) else f"~{index}"
+    return name if isinstance(name, str) and listing.alone(name) and _speakable(name) else f"~{index}"
 
 
-def find_tool(items: list[Any], key: str) -> int | None:
-    """The index of the tool that `key` names; None when there is none."""
+def find_tool(listing: Listing, key: str) -> int | None:
+    """The index of the item that `key` names; None when there is none."""
     found = _INDEX.fullmatch(key)
     if found:
-        return int(found[1]) if int(found[1]) < len(items) else None
-    places = [index for index, item in enumerate(items) if isinstance(item, dict) and item.get("name") == key]
-    return places[0] if len(places) == 1 and _speakable(key) else None
+        return int(found[1]) if int(found[1]) < len(listing.items) else None
+    return listing.place(key) if listing.alone(key) and _speakable(key) else None
 
 
 @dataclass(slots=True, frozen=True)
@@ -482,16 +481,16 @@ def counts(session: Workspace) -> dict[str, str]:
         "n-tools": _many(session, "tools"),
         "n-resources": _many(session, "resources"),
         "n-prompts": _many(session, "prompts"),
-        "n-logging": show.number(session.server_log.count) if session.server_log.count else "",
-        "n-calls": (f"{running} running of " if running else "") + show.number(len(listed)) if listed else "",
-        "n-tasks": show.number(tasks) if (tasks := len(session.asks.tasks) + len(session.client_tasks.tasks)) else "",
+        "n-logging": grouped(session.server_log.count) if session.server_log.count else "",
+        "n-calls": (f"{running} running of " if running else "") + grouped(len(listed)) if listed else "",
+        "n-tasks": grouped(tasks) if (tasks := len(session.asks.tasks) + len(session.client_tasks.tasks)) else "",
         "inbox-sum": ask_views.summary(session),
         "inbox-refused": ask_views.refused_words(session),
-        "n-roots": show.number(len(session.roots)) if session.roots else "",
-        "n-log": show.number(log.count) if log.count else "",
-        "n-stderr": show.number(own) if (own := session.stderr.count - session.stderr.by_probe) else "",
-        "log-count": show.number(log.count),
-        "log-sum": f"{show.number(log.inbound)} in, {show.number(log.outbound)} out, "
+        "n-roots": grouped(len(session.roots)) if session.roots else "",
+        "n-log": grouped(log.count) if log.count else "",
+        "n-stderr": grouped(own) if (own := session.stderr.count - session.stderr.by_probe) else "",
+        "log-count": grouped(log.count),
+        "log-sum": f"{grouped(log.inbound)} in, {grouped(log.outbound)} out, "
         f"{show.plural(log.findings_total, 'finding')}",
     }
 
@@ -499,21 +498,20 @@ def counts(session: Workspace) -> dict[str, str]:
 def _many(session: Workspace, name: Literal["tools", "resources", "prompts"]) -> str:
     """How many of a list are known; "" until somebody has looked."""
     listing = session.lists[name]
-    return "" if listing.at is None else show.number(len(listing.items)) + ("+" if listing.next_cursor else "")
+    return "" if listing.at is None else grouped(len(listing.items)) + ("+" if listing.next_cursor else "")
 
 
 def figures(session: Workspace) -> dict[str, str]:
     """The numbers of the overview, by element id."""
     log = session.messages
     traffic = f"{show.plural(log.count, 'message')}, {show.size(log.bytes_total)}"
-    return {"traffic": traffic, "findings-total": show.number(log.findings_total)}
+    return {"traffic": traffic, "findings-total": grouped(log.findings_total)}
 
 
 @dataclass(slots=True)
 class Shell:
     """What surrounds every page of a session: top bar, rail, inbox, drawer, stream."""
 
-    sid: str
     base: str
     page: str
     title: str
@@ -622,7 +620,6 @@ def shell(
     first = session.messages.first_seq
     query = {"since": str(seq), "page": page} | ({"of": of} if of else {})
     return Shell(
-        sid=session.id,
         base=f"/s/{session.id}",
         page=page,
         title=title,

@@ -22,7 +22,7 @@ from starlette.responses import Response
 
 from app import __version__, secrecy
 from app.core.calls import Call
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
 from app.sessions import Workspace
 from app.web.found import call_of
@@ -112,12 +112,14 @@ _CHECKED = [
 
 
 def as_curl(call: Call, wire: Wire) -> str:
-    """A shell script: the handshake, if this revision has one, then the call. Gone where curl cannot do it."""
+    """A shell script: the handshake, if this revision has one, then the call. Raises Conflict where curl cannot."""
     target = wire.target
     if not isinstance(target, HttpTarget):
-        raise Gone("This server is a process of its own; curl speaks HTTP. Copy the call as Python instead.")
+        raise Conflict("This server is a process of its own; curl speaks HTTP. Copy the call as Python instead.")
     if wire.transport == "sse":
-        raise Gone("HTTP with SSE answers on a second stream, which one curl cannot follow. Copy it as Python instead.")
+        raise Conflict(
+            "HTTP with SSE answers on a second stream, which one curl cannot follow. Copy it as Python instead."
+        )
     secrets = Names(map(variable, target.headers))
     url = secrets.text(target.url, secrecy.in_url(target.url))
     names = {variable(name): name for name in target.headers} | secrets.of
@@ -329,7 +331,7 @@ def wire_of(session: Workspace, call: Call) -> Wire:
     """How a call travelled, as far as this session still knows."""
     target = session.target
     if target is None:
-        raise Gone("This session has no server to call.")
+        raise Conflict("This session has no server to call.")
     info = session.info
     if isinstance(target, HttpTarget) and info.moved_to is not None:
         target = target.model_copy(update={"url": info.moved_to})
@@ -348,7 +350,7 @@ def wire_of(session: Workspace, call: Call) -> Wire:
 
 
 def made(session: Workspace, call: Call, kind: Kind) -> str:
-    """The snippet. Gone when this call cannot be told so."""
+    """The snippet. Raises Conflict when this call cannot be told so."""
     if kind == "json":
         return as_json(call)
     return as_curl(call, wire_of(session, call)) if kind == "curl" else as_python(call, wire_of(session, call))

@@ -75,7 +75,7 @@ def stage_view(session: Workspace) -> StageView:
         listed = [ask for ask in listed if ask.asked_at >= call.started_at]
     cut = max(0, len(listed) - _SHOWN)
     progress = None if call is None else call.progress
-    offered = any(isinstance(tool, dict) and tool.get("name") == PARADE for tool in session.tools.items)
+    offered = session.tools.by_name(PARADE) is not None
     running = call is not None and not call.settled
     return StageView(
         base=f"/s/{session.id}",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.core.rules import stateless
+from app.core.strict import Closed
 from app.sessions import Workspace
 from app.sessions.subscriptions import Subscription
 from app.web import bodies, views
@@ -33,11 +34,7 @@ class SubscriptionsPage(Context):
         return self.json
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Filter(_Strict):
+class Filter(Closed):
     """What to hear of, as the protocol names it; `tasks` stands for every task that runs now."""
 
     toolsListChanged: bool = False
@@ -47,7 +44,7 @@ class Filter(_Strict):
     taskIds: list[str] = Field(default=[], max_length=200)
 
 
-class ListenBody(_Strict):
+class ListenBody(Closed):
     notifications: Filter
     tasks: bool = False
     """Also every task that runs now, without naming their ids."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app import secrecy
 from app.core.options import Options
+from app.core.strict import Closed
 from app.core.targets import AnyTarget, HttpTarget, StdioTarget, Target
 from app.core.times import wire_time
 from app.sessions import SessionRegistry
@@ -25,17 +26,13 @@ from app.web.connect_views import kept_json
 from app.web.problems import Denied, unknown, wants_json
 
 
-class SaveBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class SaveBody(Closed):
     target: Target
     options: Options = Options()
     name: str = Field(default="", max_length=200)
 
 
-class RenameBody(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class RenameBody(Closed):
     name: str = Field(max_length=200)
 
 

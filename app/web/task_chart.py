@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from app.web import render as show
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, Visit
+    from app.core.tasks.received import ReceiverTask
+    from app.core.tasks.status import Visit
 
 LEFT, RIGHT = 13.0, 1.5
 """What the names of the rows take, and a little room at the end."""
@@ -68,7 +69,7 @@ class Chart:
 
 def chart(task: ReceiverTask, now: float) -> Chart:
     """The strip of one task. It reaches a little beyond what has happened, or to the end of the record."""
-    began = task.created_at
+    began = task.began_at
     last = max((visit.at for visit in task.visits), default=began)
     live = not task.terminal and task.gone is None
     span = max((now if live else last) - began, _LEAST) * 1.08
@@ -130,7 +131,7 @@ def _ticks(task: ReceiverTask, polls: list[Visit], x: Callable[[float], float]) 
 
 def _stretches(task: ReceiverTask, stop: float) -> list[tuple[str, float, float]]:
     """How long it stood at each status."""
-    status, since, stretches = "working", task.created_at, []
+    status, since, stretches = "working", task.began_at, []
     for visit in task.visits:
         if visit.what == "status":
             stretches.append((status, since, visit.at))
@@ -156,6 +157,6 @@ def _percent(value: float) -> str:
 
 def _summary(task: ReceiverTask) -> str:
     polls, fetches = task.polls, sum(visit.what == "tasks/result" for visit in task.visits)
-    age = task.updated_at - task.created_at
+    age = task.updated_at - task.began_at
     when = f", {task.status} after {show.duration(age * 1000)}" if task.terminal else f", now {task.status}"
     return f"Strip chart of the task: {show.plural(polls, 'poll')}, {fetches} times tasks/result{when}."

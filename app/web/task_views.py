@@ -10,7 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.tasks.running import CORE, ClientTask, Visit, poll_seconds
+from app.core.figures import measured
+from app.core.tasks.running import CORE, ClientTask, poll_seconds
+from app.core.tasks.status import Visit
 from app.core.times import wire_time
 from app.core.wire import Finding
 from app.web import ask_views
@@ -86,8 +88,8 @@ def task_card(session: Workspace, task: ClientTask, *, alone: bool = False) -> C
     progress = None if call is None else call.progress
     words = ""
     if progress is not None:
-        words = show.figure(progress.progress)
-        words += f" of {show.figure(progress.total)}" if progress.total is not None else ""
+        words = measured(progress.progress)
+        words += f" of {measured(progress.total)}" if progress.total is not None else ""
     granted = "no limit" if task.ttl is None else show.duration(task.ttl)
     asked = "" if task.requested_ttl is None else f", asked for {show.duration(task.requested_ttl)}"
     if task.requested_ttl is not None and task.requested_ttl == task.ttl:
@@ -104,7 +106,7 @@ def task_card(session: Workspace, task: ClientTask, *, alone: bool = False) -> C
         live=task.live,
         wire_id=task.task_id,
         message=task.message or "",
-        known=show.clock(task.known_at),
+        known=show.clock(task.began_at),
         deadline=wire_time(task.expires_at)
         if task.live and task.expires_at is not None and not task.outlived
         else None,

@@ -21,6 +21,7 @@ from app.core import forms
 from app.core.calls import Call
 from app.core.forms import MISSING, Entries
 from app.core.json.text import Fault
+from app.core.rules import catalogue
 from app.core.tasks.running import Support
 from app.core.wire import Finding
 from app.sessions import Workspace
@@ -29,7 +30,7 @@ from app.web import render as show_as
 from app.web.answers import in_json, show
 from app.web.found import listed, not_listed
 from app.web.problems import Fields, invalid, wants_json
-from app.web.shell import Argument, Context, arguments_of, text_of, tool_keys
+from app.web.shell import Argument, Context, arguments_of, text_of
 
 Mode = Literal["form", "json"]
 Result = TypeVar("Result")
@@ -286,10 +287,9 @@ def _page(found: Found, part: ToolForm) -> ToolPage:
 
 async def _find(request: Request) -> Found:
     session: Workspace = request.state.session
-    items, index = await listed(session, "tools", request.path_params["name"])
-    item = items[index] if isinstance(items[index], dict) else {}
+    key, item = await listed(session, "tools", request.path_params["name"])
     schema = item.get("inputSchema", {"type": "object"})
-    return Found(session, tool_keys(items)[index], text_of(item.get("name")), schema, weighs(schema))
+    return Found(session, key, text_of(item.get("name")), schema, weighs(schema))
 
 
 async def _submitted(request: Request) -> tuple[Entries, bool]:
@@ -427,9 +427,4 @@ def _sent_anyway(drawn: Drawn) -> Finding:
     first = [f"`{at}` {said[0]}" if at else said[0] for at, said in (drawn.wrong | drawn.unreadable).items() if said]
     more = f" And {len(first) - 3} more." if len(first) > 3 else ""
     lost = " What could not be read was left out." if drawn.unreadable else ""
-    return Finding(
-        "R5-29",
-        "note",
-        "Sent on purpose although the arguments do not fit the input schema.",
-        " ".join(first[:3])[:600] + more + lost,
-    )
+    return catalogue.misfit_arguments_sent(misfits=" ".join(first[:3])[:600] + more + lost)

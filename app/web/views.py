@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from app.core.figures import grouped
 from app.core.options import Root
 from app.core.targets import HttpTarget
 from app.core.times import wire_time
@@ -152,7 +153,6 @@ __all__ = [
     "transport_words",
 ]
 
-_jinja = jinja
 
 # -------------------------------------------------------------------------------------------------------------- home
 
@@ -395,7 +395,7 @@ class Overview(Twofold):
 
 
 def connection_json(session: Workspace) -> dict[str, Any]:
-    """The `connection` object of architecture.md §5."""
+    """The `connection` object that scripts rely on."""
     info, trouble = session.info, session.info.trouble
     return {
         "state": info.state,
@@ -439,7 +439,7 @@ def overview(session: Workspace) -> Overview:
 
 
 def overview_json(session: Workspace) -> dict[str, Any]:
-    """The session of architecture.md §5."""
+    """The session, by the names that scripts rely on."""
     log = session.messages
     return {
         "id": session.id,
@@ -530,12 +530,12 @@ class Tool(Context):
 
 def tool(session: Workspace, key: str) -> Tool | None:
     """The page of one tool; None when the server lists no such tool."""
-    index = find_tool(session.tools.items, key)
+    index = find_tool(session.tools, key)
     if index is None:
         return None
     raw = session.tools.items[index]
     item = raw if isinstance(raw, dict) else {}
-    own_key = key_at(session.tools.items, index)
+    own_key = key_at(session.tools, index)
     link = tool_link(session, own_key, item)
     hints = item.get("annotations")
     title = text_of(item.get("title")) or (text_of(hints.get("title")) if isinstance(hints, dict) else "") or link.name
@@ -659,7 +659,7 @@ def about(settings: Settings) -> About:
     return About(
         settings=[(key, show.gist(value, 200) if value is not None else "not set") for key, value in plain.items()],
         limits=[
-            (key, f"{show.number(value)}" if isinstance(value, int) else f"{value:g}") for key, value in limits.items()
+            (key, f"{grouped(value)}" if isinstance(value, int) else f"{value:g}") for key, value in limits.items()
         ],
         json={"settings": plain, "limits": limits},
     )

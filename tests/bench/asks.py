@@ -11,9 +11,9 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.bench.processes import SERVERS, WAIT, Failed
+from tests.bench.processes import SERVERS, WAIT, Failed, saving
 from tests.bench.table import Part, Say, ms, p50, p95
-from tests.browser.parley import Parley, launch, running
+from tests.browser.parley import Parley, launch
 
 COUNT, RATE = 50, 5
 MOST_TASK = 0.050
@@ -36,7 +36,7 @@ OBSERVE = r"""() => {
 
 def measure(say: Say) -> Part:
     part = Part("asks (a real tab, untouched)")
-    with running() as parley, sync_playwright() as playwright:
+    with saving() as parley, sync_playwright() as playwright:
         browser = launch(playwright)
         page = browser.new_context().new_page()
         parley.login(page)

@@ -22,9 +22,9 @@ from app.core.options import Options
 from app.core.targets import DemoTarget, HttpTarget
 from app.sessions import Identity, SessionRegistry
 from app.settings import local
-from tests.bench.processes import WAIT, Failed, Script, demo_over_http
+from tests.bench.processes import WAIT, Failed, Script, demo_over_http, saving
 from tests.bench.table import Part, Say, ms, p50, p95, times
-from tests.browser.parley import ROOT, running
+from tests.browser.parley import ROOT
 
 CALLS = 400
 WARM_UP = 30
@@ -42,7 +42,7 @@ Echo = Callable[[int], Awaitable[str]]
 
 def measure(say: Say) -> Part:
     part = Part("calls (echo on the demo server)")
-    with running() as parley, demo_over_http() as url:
+    with saving() as parley, demo_over_http() as url:
         anyio.run(_both, part, parley.server, url, say)
     part.notes.append(
         f"{CALLS} calls each, in turns; JSON is two requests a call (POST, then GET ?wait=), the cost of our "

@@ -12,9 +12,9 @@ from typing import Any
 
 import anyio
 
-from tests.bench.processes import PACE_TARGET, WAIT, Failed, Script, resident
+from tests.bench.processes import PACE_TARGET, WAIT, Failed, Script, resident, saving
 from tests.bench.table import Part, Say, mb, ms, p95
-from tests.browser.parley import ROOT, Parley, running
+from tests.browser.parley import ROOT, Parley
 from tests.drive_http import raw_web
 from tests.floods import OVER_HTTP, OVER_STDIO
 
@@ -37,7 +37,7 @@ Flood = Callable[[Script], Awaitable[Again]]
 def measure(say: Say) -> Part:
     part = Part("floods (echo of another session meanwhile, by JSON)")
     felt: dict[str, list[float]] = {}
-    with running() as parley, raw_web() as web:
+    with saving() as parley, raw_web() as web:
         say("alone")
         felt["nothing else"] = anyio.run(_beside, parley, None)
         for name, params in OVER_STDIO.items():

@@ -12,9 +12,9 @@ from app.core.events import EventLog
 from app.core.json.text import parse
 from app.core.log import MessageLog
 from app.settings import Limits
-from tests.bench.processes import PACE_TARGET, Script, demo_over_http
+from tests.bench.processes import PACE_TARGET, Script, demo_over_http, saving
 from tests.bench.table import Part, Say, ms, p50, p95, times, us
-from tests.browser.parley import Parley, running
+from tests.browser.parley import Parley
 
 SCALES = (1, 10, 100)
 MESSAGES = 200
@@ -30,7 +30,7 @@ def measure(say: Say) -> Part:
     part = Part("growth")
     say("appending to a log")
     _rows(part, "one append to the log", "messages", MESSAGES, _appends(), us)
-    with running() as parley:
+    with saving() as parley:
         anyio.run(_messages, part, parley.server, say)
     with ExitStack() as stack:
         url = stack.enter_context(demo_over_http())
@@ -124,5 +124,5 @@ def _roomy() -> Iterator[Parley]:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "parley.toml"
         config.write_text("[limits]\nsessions_per_identity = 200\nsessions = 200\n", encoding="utf-8")
-        with running("--config", str(config)) as parley:
+        with saving("--config", str(config)) as parley:
             yield parley

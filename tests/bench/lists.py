@@ -13,9 +13,9 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from tests.bench.processes import WAIT
+from tests.bench.processes import WAIT, saving
 from tests.bench.table import Part, Say, ms, p50, p95
-from tests.browser.parley import ROOT, Parley, launch, running
+from tests.browser.parley import ROOT, Parley, launch
 
 TOOLS, RESOURCES, PAGE = 5_000, 10_000, 500
 RUNS, SEARCHES = 3, 20
@@ -42,7 +42,7 @@ def measure(say: Say) -> Part:
     part = Part(f"long lists ({TOOLS:,} tools, {RESOURCES:,} resources, a real tab)")
     firsts: dict[str, list[float]] = {"tools": [], "resources": []}
     searches: dict[str, list[float]] = {"tools": [], "resources": []}
-    with running() as parley, sync_playwright() as playwright:
+    with saving() as parley, sync_playwright() as playwright:
         browser = launch(playwright)
         page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
         page.set_default_timeout(WAIT * 1000)

@@ -11,9 +11,9 @@ from typing import Any
 
 from playwright.sync_api import APIRequestContext, Page, sync_playwright
 
-from tests.bench.processes import PACE_TARGET, WAIT, Failed
+from tests.bench.processes import PACE_TARGET, WAIT, Failed, saving
 from tests.bench.table import Part, Say, ms, p50, p95
-from tests.browser.parley import TOKEN, Parley, launch, running
+from tests.browser.parley import TOKEN, Parley, launch
 
 IDLE, IDLE_RATE = 200, 20
 LOADED, LOADED_RATE = 5_000, 1_000
@@ -54,7 +54,7 @@ SHOWN = """() => ({
 
 def measure(say: Say) -> Part:
     part = Part("page (a real tab on the log)")
-    with running() as parley, sync_playwright() as playwright:
+    with saving() as parley, sync_playwright() as playwright:
         headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json"}
         api = playwright.request.new_context(base_url=parley.server, extra_http_headers=headers)
         browser = launch(playwright)

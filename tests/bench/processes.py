@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from tests.browser.parley import ROOT, TOKEN
+from tests.browser.parley import ROOT, TOKEN, Parley, running
 
 SERVERS = Path(__file__).with_name("servers")
 PACE_TARGET = {"transport": "stdio", "command": sys.executable, "args": ["-I", "-S", str(SERVERS / "pace.py")]}
@@ -56,6 +56,15 @@ def resident(pid: int) -> int:
 def proportional(pid: int) -> int | None:
     """The same with shared pages divided among those who share them; None where the system does not say."""
     return getattr(psutil.Process(pid).memory_full_info(), "pss", None)
+
+
+@contextmanager
+def saving(*arguments: str) -> Iterator[Parley]:
+    """A Parley that has saved something: what it imports for that does not fall into what is measured."""
+    with running(*arguments) as parley:
+        saved = parley.script("POST", "/targets", target={"transport": "demo"}, name="Bench")
+        parley.script("POST", f"/targets/{saved['id']}/delete")
+        yield parley
 
 
 class Failed(Exception):

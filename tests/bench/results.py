@@ -10,9 +10,9 @@ from typing import Any
 
 from playwright.sync_api import APIRequestContext, Page, sync_playwright
 
-from tests.bench.processes import PACE_TARGET, WAIT, Failed
+from tests.bench.processes import PACE_TARGET, WAIT, Failed, saving
 from tests.bench.table import Part, Say, ms, p50, p95
-from tests.browser.parley import TOKEN, Parley, launch, running
+from tests.browser.parley import TOKEN, Parley, launch
 
 ECHOES, WARM = 60, 10
 MOST_ECHO = 0.040
@@ -46,7 +46,7 @@ LARGE_ONE = """() => new Promise((done) => {
 
 def measure(say: Say) -> Part:
     part = Part("results (a real tab on a tool)")
-    with running() as parley, sync_playwright() as playwright:
+    with saving() as parley, sync_playwright() as playwright:
         headers = {"Authorization": f"Bearer {TOKEN}", "Accept": "application/json"}
         api = playwright.request.new_context(base_url=parley.server, extra_http_headers=headers)
         browser = launch(playwright)

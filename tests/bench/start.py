@@ -31,6 +31,7 @@ def measure(say: Say) -> Part:
         _until_ready(urlsplit(parley.origin).port or 0)
         time.sleep(1)
         _idle(part, parley.process.pid)
+        _saved(part, parley)
         say("the first page")
         browser = launch(playwright)
         page = browser.new_context().new_page()
@@ -126,6 +127,12 @@ def _idle(part: Part, pid: int) -> None:
     shared = proportional(pid)
     if shared is not None:
         part.add("memory when idle, PSS", mb(shared))
+
+
+def _saved(part: Part, parley: Parley) -> None:
+    """What writes targets down is imported at the first save, which is also what follows the first connection."""
+    parley.script("POST", "/targets", target={"transport": "demo"}, name="Bench")
+    part.add("memory when idle, once something was saved, RSS", mb(resident(parley.process.pid)))
 
 
 # ---- the first page

@@ -1,4 +1,4 @@
-"""The general oracle of security-and-faults.md §5, around every fault: a bystander's server answers throughout, the
+"""The general oracle around every fault: a bystander's server answers throughout, the
 loop does not stall, memory stays bounded, no process is left, and nothing stays running.
 """
 

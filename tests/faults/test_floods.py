@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.json.text import MAX_SEPARATORS
-from app.sessions import Session
+from app.bounds import JSON_SEPARATORS
+from app.sessions import Session, SessionRegistry
 from tests.drive import ME, Felt, call, call_tool, connected, echoes, feeling, flushed, inbound, raw_target, until
 from tests.drive_http import raw_peer
 from tests.floods import OVER_HTTP, OVER_STDIO, REPLY, torrent
@@ -61,7 +61,7 @@ async def test_h11_a_reply_above_the_bound_settles_its_call_and_is_kept_whole(se
     done = await call_tool(session, "torrent", BRACKETS)
     assert (done.state, done.error, done.tool_error) == ("done", None, True)
     assert await session.result(done) is None
-    assert done.unread is not None and f"{MAX_SEPARATORS:,} at the most" in done.unread
+    assert done.unread is not None and f"{JSON_SEPARATORS:,} at the most" in done.unread
     (note,) = done.findings
     assert (note.id, note.level, note.text) == ("R5-40", "note", done.unread), "and nothing that was not read is judged"
     reply = session.messages.get(done.legs[-1].reply_seq or 0)
@@ -108,7 +108,7 @@ async def test_h11_a_list_of_thousands_is_read_and_one_above_the_bound_says_so(s
     schema = {"type": "object", "properties": {f"p{at}": {"type": "string"} for at in range(30)}}
     await connected(session, raw_target())
     many = [{"name": f"tool {at}", "inputSchema": schema} for at in range(5_000)]
-    assert 450_000 < sum(json.dumps(many).count(sign) for sign in ",:[{") < MAX_SEPARATORS
+    assert 450_000 < sum(json.dumps(many).count(sign) for sign in ",:[{") < JSON_SEPARATORS
     await call(session, "x/tools", {"pages": [many]})
     await session.refresh_tools()
     assert len(session.tools.items) == 5_000 and session.tools.error is None
@@ -129,3 +129,57 @@ async def test_h11_what_is_no_object_above_the_bound_is_no_message(session: Sess
 
 def _rows(session: Session) -> list[Any]:
     return session.messages.last(1_000)
+
+
+class Rests:
+    """How often the bulk of a session was told that somebody waits elsewhere, and rested."""
+
+    def __init__(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.looks = self.rests = 0
+        attention = session._registry.attention
+        asked = attention.beside
+
+        def counted(sid: str) -> bool:
+            others = asked(sid)
+            if sid == session.id:
+                self.looks, self.rests = self.looks + 1, self.rests + others
+            return others
+
+        monkeypatch.setattr(attention, "beside", counted)
+
+
+NOTES = {
+    "count": 4_000,
+    "line": '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":$N}}',
+}
+
+
+@pytest.mark.requirement("H02", "F09")
+async def test_h02_a_flood_does_not_rest_while_a_long_tool_runs_elsewhere(
+    registry: SessionRegistry, session: Session, monkeypatch: pytest.MonkeyPatch
+):
+    await connected(session, raw_target())
+    other = registry.open(ME)
+    await connected(other, raw_target())
+    long = other.start_call("x/hold", {}, by=ME)
+    await until(other, lambda: long.legs)
+    with anyio.fail_after(GUARD):
+        while session.others_wait():  # it is young
+            await anyio.lowlevel.checkpoint()
+    rests = Rests(session, monkeypatch)
+    done = await call_tool(session, "flood", NOTES)
+    assert done.state == "done" and not long.settled and session.messages.inbound >= 4_000
+    assert rests.looks >= 1_000 and rests.rests == 0
+    await registry.close(other)
+
+
+@pytest.mark.requirement("H02", "F09")
+async def test_h02_a_flood_rests_while_somebody_waits_elsewhere_right_now(
+    bystander: Session, session: Session, monkeypatch: pytest.MonkeyPatch
+):
+    await connected(session, raw_target())
+    rests = Rests(session, monkeypatch)
+    async with feeling(bystander) as felt:
+        done = await call_tool(session, "flood", NOTES | {"count": 12_000})
+    assert done.state == "done" and rests.rests > 0
+    assert len(felt.echoes) > 3 and max(felt.echoes) < GUARD / 5, felt

@@ -19,10 +19,10 @@ import anyio.to_thread
 import psutil
 import pytest
 
+from app import bounds
 from app.core.calls import Call
 from app.core.errors import Trouble
 from app.core.targets import HttpTarget
-from app.protocol.links import http as http_link
 from app.sessions import Session, SessionRegistry
 from app.settings import MIB, local
 from tests.drive import (
@@ -141,7 +141,7 @@ async def test_f08_an_answer_of_50_mb_is_refused_and_the_connection_goes_on(sess
 async def test_f08_an_event_of_50_mb_on_the_get_stream_does_not_come_again_and_again(
     session: Session, oracle: Felt, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(http_link, "_RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(bounds, "RETRY_SECONDS", 0.05)
     async with raw_peer() as peer:
         await connected(session, peer.target())
         await call_tool(session, "get", {"sse": "id: before\nretry: 0\n\n", "huge": 50 * MIB})
@@ -268,7 +268,7 @@ async def test_f13_a_server_that_reuses_its_ids_gets_every_answer_and_nobody_els
 async def test_f15_a_byte_now_and_then_is_cancelled_at_once(
     session: Session, oracle: Felt, monkeypatch: pytest.MonkeyPatch, head: bool
 ):
-    monkeypatch.setattr(http_link, "_LINGER_SECONDS", 0.1)
+    monkeypatch.setattr(bounds, "LINGER_SECONDS", 0.1)
     async with raw_peer() as peer:
         await connected(session, peer.target())
         dripping = session.start_call("tools/call", {"name": "drip", "arguments": {"every": 0.05, "head": head}}, by=ME)

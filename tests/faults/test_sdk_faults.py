@@ -1,4 +1,4 @@
-"""Faults of the SDK's own client transports (sdk-cookbook.md §5, §7): each is shown to be there, and not to be ours.
+"""Faults of the SDK's own client transports: each is shown to be there, and not to be ours.
 
 Every test has two halves over the same raw server. The first drives the client of mcp 2.3 as its documentation says,
 and sees it fail; when that half begins to fail, the SDK has become better, and a reason to have a transport of our own

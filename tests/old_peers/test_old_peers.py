@@ -1,6 +1,6 @@
 """Real servers on SDKs of their time, in virtual environments of their own: `make test-peers` makes them and runs this.
 
-What the raw peers of tests/protocol do by hand, these do by themselves: sessions of mcp 1.0 to 1.9.3 die of a probe,
+What the raw peers of the other tests do by hand, these do by themselves: sessions of mcp 1.0 to 1.9.3 die of a probe,
 and mcp 1.9.4 to 1.30 write a hundred lines about it.
 """
 

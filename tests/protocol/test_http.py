@@ -8,10 +8,10 @@ from typing import Any, Literal
 import anyio
 import pytest
 
+from app import bounds
 from app.core.options import Root
 from app.core.targets import HttpTarget
 from app.egress import Egress
-from app.protocol.links import http as http_link
 from app.sessions import Session, SessionRegistry
 from tests.drive import (
     HANG,
@@ -315,7 +315,7 @@ async def test_cancelling_sends_the_notification_and_a_late_reply_is_shown(sessi
 async def test_the_socket_of_a_call_that_nobody_waits_for_is_closed_after_a_while(
     session: Session, monkeypatch: pytest.MonkeyPatch, way: Way
 ):
-    monkeypatch.setattr(http_link, "_LINGER_SECONDS", 0.1)
+    monkeypatch.setattr(bounds, "LINGER_SECONDS", 0.1)
     with serving(way) as (_, target):
         await connected(session, target)
         given_up = await call_tool(session, "slow", {"seconds": 30}, timeout_ms=50)
@@ -374,7 +374,7 @@ async def test_the_get_stream_comes_back_however_often_it_ends(session: Session)
 async def test_a_stream_that_fails_says_so_and_is_tried_again_with_patience(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(http_link, "_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(bounds, "RETRY_SECONDS", 0.02)
     words = stream_words(monkeypatch)
     with raw_web(gets=[{"status": 500, "body": "oops"}, {"status": 503}, {"then": "end"}, {"status": 429}]) as peer:
         await connected(session, peer.target())

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from app.core.errors import Gone
+from app import bounds
+from app.core.errors import Conflict
 from app.protocol import judge, rpc
-from app.protocol.links import http as http_link
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import HANG, ME, call, call_tool, connected, echoes, findings, flushed, inbound, settled, until
@@ -21,7 +21,7 @@ from tests.drive_http import raw_web, stream_words
 from tests.drive_modern import PREFIX, ask_form, modern_peer, modern_stdio, needs, reach, witnessed
 from tests.drive_tasks import DONE as FINISHED
 from tests.drive_tasks import begin, task_peer, text_of
-from tests.protocol.test_asks import DONE, FORM, SAMPLE, Raw, answered, operate, replies, request, say, task_of
+from tests.sessions.test_asks import DONE, FORM, SAMPLE, Raw, answered, operate, replies, request, say, task_of
 
 TASK = "notifications/tasks/status"
 
@@ -319,7 +319,7 @@ async def test_an_answer_that_came_too_late_for_its_task_leaves_no_open_ask(sess
     await until(session, lambda: session.inbox.open)
     [ask] = session.inbox.open
     assert session.client_tasks.find(running.task_id or "").asks == running.asks == [ask.id], "once"
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         await session.asks.answer(ask, {"action": "accept", "content": {"name": "x"}}, ME)
     await settled(session, running)
     assert (running.state, ask.state) == ("done", "withdrawn")
@@ -476,7 +476,7 @@ async def test_a_stream_whose_last_id_is_empty_cannot_be_resumed(session: Sessio
 async def test_the_time_that_a_server_asked_for_once_holds_for_the_next_streams_too(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(http_link, "_RETRY_SECONDS", 3_600.0)
+    monkeypatch.setattr(bounds, "RETRY_SECONDS", 3_600.0)
     speaks = {"sse": f"data: {note('notifications/message', level='info', data='x')}\n\n", "then": "end"}
     with raw_web(gets=[{"sse": "retry: 20\n\n", "then": "end"}, speaks, speaks]) as peer:
         await connected(session, peer.target())
@@ -489,8 +489,8 @@ async def test_a_quiet_stream_that_is_ended_from_time_to_time_is_not_left_for_lo
     session: Session, monkeypatch: pytest.MonkeyPatch
 ):
     """Proxies end what is silent for a minute: a server must not become hard to hear by that."""
-    monkeypatch.setattr(http_link, "_RETRY_SECONDS", 0.02)
-    monkeypatch.setattr(http_link, "_STEADY_SECONDS", 0.0)
+    monkeypatch.setattr(bounds, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(bounds, "STEADY_SECONDS", 0.0)
     words = stream_words(monkeypatch)
     with raw_web(gets=[{"sse": ": nothing\n\n", "then": "end"}] * 6) as peer:
         await connected(session, peer.target())

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from app.core.asks import Answer, AnsweredBy, Ask, Draft, elicited, sampled
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.sessions import Session, SessionRegistry
 from app.sessions.answerers import Answerer
 from app.settings import Limits, local
@@ -252,7 +252,7 @@ async def test_a_slow_answerer_is_cancelled_when_the_ask_is_no_longer_open(overt
         await soon(lambda: slow.ends)
         assert (found.state, slow.ends, behind.asked) == (ends, ["CancelledError"], [])
         assert found.draft is not None and (found.draft.text, found.draft.state) == ("Poll", "failed")
-        with pytest.raises(Gone):
+        with pytest.raises(Conflict):
             await session.asks.answer(found, {"action": "decline"}, ME)
         if ends == "answered":
             assert found.answer is not None and found.answer.by.kind == "person"

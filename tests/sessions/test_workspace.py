@@ -10,8 +10,8 @@ import pytest
 from starlette.applications import Starlette
 
 from app.core.targets import DemoTarget
+from app.recordings.replay import Recorded, Replay
 from app.sessions import Session
-from app.sessions.replay import Recorded, Replay
 from app.web.guard import Access
 from app.web.identity import LOCAL
 from tests.drive import ME, call, call_tool, connected, settled, until
@@ -56,7 +56,7 @@ async def both(app: Starlette) -> tuple[Session, Replay]:  # noqa: F811
     await lived(live)
     recorded = frames(live)
     await live.disconnect()
-    replay: Replay = registry.open_replay(LOCAL)
+    replay: Replay = registry.open_as(Replay, LOCAL)
     replay.fill(recorded)
     return live, replay
 

@@ -125,6 +125,17 @@ async def test_a_file_of_a_newer_parley_is_not_touched(tmp_path: Path):
     assert left(tmp_path) == {FILE}
 
 
+async def test_a_file_whose_migrations_nobody_knows_is_read_and_left_as_it_is(tmp_path: Path):
+    odd = "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL); INSERT INTO alembic_version VALUES ('odd');"
+    path = old_file(tmp_path, LATER + CLEAN + odd)
+    form = schema(path)
+    store = await opened(tmp_path)
+    assert names(store) == NAMES
+    assert "cannot be used: Can't locate revision" in store.trouble
+    await store.close()
+    assert (schema(path), asked(path, "PRAGMA user_version")) == (form, [(1,)])
+
+
 # -------------------------------------------------------------------------------------------------------- the same form
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Invalid
 from app.core.options import Options
 from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.core.times import wire_time
@@ -109,11 +109,11 @@ async def test_one_identity_does_not_see_anothers(tmp_path: Path):
     kept = await store.save("me", SERVER, Options(), "Desk")
     assert store.of("mallory") == []
     assert store.find("mallory", kept.id) is None
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         await store.rename("mallory", kept.id, "Mine")
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         await store.delete("mallory", kept.id)
-    with pytest.raises(Refused):
+    with pytest.raises(Invalid):
         await store.rename("me", kept.id, "  ")
     await store.close()
 

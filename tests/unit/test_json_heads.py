@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.json.heads import HeadReader, heads
-from app.core.rules.checks import is_base64
+from app.core.rules.results import is_base64
 
 HANG = 5.0
 """Ten times what the worst of these should take on a busy machine."""

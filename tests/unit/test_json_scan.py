@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.bounds import JSON_SEPARATORS
 from app.core.json import scan as jsonscan
 from app.core.json import text as jsontext
-from app.core.json.text import MAX_SEPARATORS, Parsed
+from app.core.json.text import Parsed
 
 UNREAD = Parsed(problem="too much", unread="too much")
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -121,11 +122,11 @@ def test_h11_a_text_is_built_up_to_the_limit_and_not_above():
     def text(separators: int) -> bytes:
         return b"[" + b"0," * (separators - 1) + b"0]"
 
-    assert len(jsontext.parse(text(MAX_SEPARATORS)).value) == MAX_SEPARATORS
-    above = jsontext.parse(text(MAX_SEPARATORS + 1))
+    assert len(jsontext.parse(text(JSON_SEPARATORS)).value) == JSON_SEPARATORS
+    above = jsontext.parse(text(JSON_SEPARATORS + 1))
     assert above.value is None and above.unread is not None and above.unread == above.problem
-    assert f"{MAX_SEPARATORS + 1:,}" in above.unread
-    inside = json.dumps([text(MAX_SEPARATORS).decode()] * 2).encode()
+    assert f"{JSON_SEPARATORS + 1:,}" in above.unread
+    inside = json.dumps([text(JSON_SEPARATORS).decode()] * 2).encode()
     assert len(jsontext.parse(inside).value) == 2, "what stands in a text is no structure"
 
 

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from app.bounds import JSON_DEPTH, JSON_DIGITS, JSON_SEPARATORS, THREAD_ABOVE
 from app.core.json.text import (
-    MAX_DEPTH,
-    MAX_DIGITS,
-    MAX_SEPARATORS,
-    THREAD_ABOVE,
     Fault,
     Parsed,
     dump,
@@ -70,7 +67,7 @@ def test_the_members_of_an_array_are_exact(items: list[Any], space: str):
         (b"[Infinity]", "Not JSON: Infinity is not a JSON value."),
         (b'"caf\xe9"', "Byte 0xe9 at position 4 is not UTF-8."),
         (b"\xef\xbb\xbf\xff", "Byte 0xff at position 3 is not UTF-8."),
-        (b"[" * 5000 + b"]" * 5000, f"It is nested deeper than {MAX_DEPTH} levels, which is more than Parley reads."),
+        (b"[" * 5000 + b"]" * 5000, f"It is nested deeper than {JSON_DEPTH} levels, which is more than Parley reads."),
     ],
 )
 def test_a_problem_is_a_sentence_with_its_place(raw: bytes, words: str):
@@ -111,7 +108,7 @@ def test_strictly_what_is_written_is_read_back(value: Any):
         (b"[1e400]", "1e400 is too large for a number in JSON.", None),
         (b"[-1e999]", "-1e999 is too large for a number in JSON.", None),
         (b"1" * 5_000, "A number of 5,000 digits is too long.", None),
-        (b"1" * (MAX_DIGITS + 1), "A number of 4,000 digits is too long.", None),
+        (b"1" * (JSON_DIGITS + 1), "A number of 4,000 digits is too long.", None),
         (b"[NaN]", "Not JSON: NaN is not a JSON value.", None),
         (b'"caf\xe9"', "Byte 0xe9 at position 4 is not UTF-8.", None),
         (b'{"b":1,"b":"' + b"x" * 2_000_000 + b'"}', 'The key "b" stands twice in one object.', {"b": "x" * 2_000_000}),
@@ -131,9 +128,9 @@ def test_strictly_half_a_character_stays_and_is_remarked():
 
 
 def test_strictly_much_is_read_all_the_same():
-    raw = b"[" + b"0," * MAX_SEPARATORS + b"0]"
+    raw = b"[" + b"0," * JSON_SEPARATORS + b"0]"
     assert parse(raw).unread is not None
-    assert len(parse(raw, strict=True).value) == MAX_SEPARATORS + 1
+    assert len(parse(raw, strict=True).value) == JSON_SEPARATORS + 1
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
@@ -143,9 +140,9 @@ def test_depth_has_an_exact_limit(opening: bytes):
     def nested(depth: int) -> bytes:
         return opening * (depth - 1) + opening[:1] + closing[-1:] * depth
 
-    assert parse(nested(MAX_DEPTH)).problem is None
-    assert parse(nested(MAX_DEPTH + 1)).problem is not None
-    wide = b"[" + b",".join([b"[]"] * (MAX_DEPTH * 2)) + b"]"
+    assert parse(nested(JSON_DEPTH)).problem is None
+    assert parse(nested(JSON_DEPTH + 1)).problem is not None
+    wide = b"[" + b",".join([b"[]"] * (JSON_DEPTH * 2)) + b"]"
     assert parse(wide).problem is None, "many containers are not deep containers"
 
 

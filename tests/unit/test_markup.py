@@ -15,7 +15,7 @@ import pytest
 APP = Path(__file__).parents[2] / "app"
 _TAG = re.compile(r"</?[a-zA-Z]|<!")
 _ESCAPES = {"esc", "esc_exact"}
-_NUMBERS = {"number", "size", "clock", "duration", "plural"}
+_NUMBERS = {"number", "grouped", "measured", "size", "clock", "duration", "plural"}
 """Of `render`: they write digits, signs and words of ours, whatever they are given."""
 _DECLARES = {"Markup", "Html", "rendered"}
 _TRUSTED = {"prose", "shown", "markup", "markdown", "rendered", "exact", "drawn", "fragment", "html"}

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.core.calls import TERMINAL, Call, CallState
 from app.core.connection import ConnectionInfo
-from app.core.errors import Refused
+from app.core.errors import Invalid, NotAllowed
 from app.core.options import Options, Root
 from app.core.targets import DemoTarget, HttpTarget, StdioTarget, Target, target_digest
 from app.core.times import wire_time
@@ -178,8 +178,8 @@ def test_a_capability_is_offered_when_it_is_an_object(capabilities: Any, offered
 
 
 def test_refusals_carry_their_fields():
-    assert Refused("no", {"/a": ["why"]}).fields == {"/a": ["why"]} and Refused("no").fields == {}
-    assert str(Refused("no")) == Refused("no").message == "no"
+    assert Invalid("no", {"/a": ["why"]}).fields == {"/a": ["why"]}
+    assert str(NotAllowed("no")) == NotAllowed("no").message == "no"
 
 
 def test_times_on_the_wire_are_utc_with_milliseconds():

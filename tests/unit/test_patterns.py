@@ -69,7 +69,7 @@ PYTHON = {
     "app/core/elicitation.py:_NO_AFTER": Row(SERVER, worst=("not needneed ", "n't.")),
     "app/core/elicitation.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
     "app/core/elicitation.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
-    "app/core/rules/checks.py:_REORDERING": Row(SERVER),
+    "app/core/rules/hidden_text.py:_REORDERING": Row(SERVER),
     "app/core/rules/param_headers.py:_PLAIN": Row(SERVER),
     "app/core/rules/param_headers.py:_TOKEN": Row(SERVER),
     "app/core/schema/cost.py:_FANCY": Row("patterns in schemas of a server"),
@@ -145,7 +145,6 @@ PYTHON = {
     "app/web/blobs.py:_RANGE": Row(BROWSER),
     "app/web/blobs.py:_SHA": Row(BROWSER),
     "app/web/call_views.py:ROOT_TEXT": Row(SERVER),
-    "app/web/call_views.py:_pointers()": Row("findings, which quote a server", worst=("`/a ", "`/")),
     "app/web/connect_views.py:_WARNINGS": Row(
         PERSON,
         worst=("rm -a -b ", "rm -frf", "curl | ", "curl |sh", "dd of=/dev", "sudo", "chmod 777", "-enc  a", "/", "su/"),

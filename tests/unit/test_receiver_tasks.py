@@ -14,9 +14,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from app.bounds import TASK_PAGE
 from app.core.asks import Answer, AnsweredBy, denial, failure
 from app.core.errors import RpcError
-from app.core.tasks.received import PAGE, TERMINAL, ReceiverTask, ReceiverTasks, Status, manners, may_move
+from app.core.tasks.received import ReceiverTask, ReceiverTasks, manners
+from app.core.tasks.status import TERMINAL, Status, may_move
 
 PERSON = AnsweredBy("person", "you")
 STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
@@ -330,7 +332,7 @@ async def test_a_task_of_another_connection_is_as_unknown_as_any() -> None:
 def test_the_list_is_paged_in_order_and_complete() -> None:
     bench = Bench()
     made = []
-    for count in range(PAGE * 2 + 3):
+    for count in range(TASK_PAGE * 2 + 3):
         bench.now += random.Random(count).choice([0.0, 0.5])
         made.append(bench.create(3_600_000).task_id)
     bench.tasks.cancel_receiver_task(made[0])

@@ -147,10 +147,6 @@ def test_sizes(n: int, words: str):
     assert render.size(n) == words
 
 
-def test_numbers_are_grouped():
-    assert render.number(12408) == "12\u202f408"
-
-
 @given(ANYTHING)
 def test_the_type_of_any_schema_has_words(schema: Any):
     assert render.type_words(schema)

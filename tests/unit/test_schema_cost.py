@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.bounds import BACKTRACKS, CHECK_STEPS, EXPLAIN_STEPS
 from app.core import forms
 from app.core.json.pointer import resolve
-from app.core.rules import checks
+from app.core.rules.results import structured_output
 from app.core.schema.check import Check
-from app.core.schema.cost import BACKTRACK_LIMIT, CHECKED, CIRCLE, EXPLAINED, TANGLED, Cost, TooCostly, too_large
+from app.core.schema.cost import CIRCLE, TOO_COMPLEX, Cost, TooCostly, too_large
 
 
 def steps(schema: Any, value: Any) -> int | None:
@@ -104,8 +105,8 @@ BOMBS: list[tuple[dict[str, Any], Any]] = [
 def test_a_bomb_is_found_out_quickly_and_not_set_off(schema: dict[str, Any], value: Any):
     began = time.perf_counter()
     work = steps(schema, value)
-    assert work is None or work > CHECKED
-    for finding in checks.structured_output(schema, {"structuredContent": value}):
+    assert work is None or work > CHECK_STEPS
+    for finding in structured_output(schema, {"structuredContent": value}):
         assert finding.level == "note"
     assert time.perf_counter() - began < 30, "a hang guard"
 
@@ -117,7 +118,7 @@ def test_a_bomb_is_found_out_quickly_and_not_set_off(schema: dict[str, Any], val
 def test_a_reference_that_leads_out_makes_the_schema_useless(reference: Any):
     check = Check({"allOf": [{"$ref": reference}]})
     assert check.why and not check.fits({})
-    [finding] = checks.structured_output({"allOf": [{"$ref": reference}]}, {"structuredContent": {}})
+    [finding] = structured_output({"allOf": [{"$ref": reference}]}, {"structuredContent": {}})
     assert (finding.id, finding.level) == ("R6-11", "note")
 
 
@@ -137,7 +138,7 @@ CIRCLES: list[dict[str, Any]] = [
 def test_what_leads_back_to_the_same_place_is_not_checked(schema: dict[str, Any]):
     assert Check(schema).why == forms.unchecked(schema) == CIRCLE
     assert forms.validate(schema, {"x": 1}) == {}
-    [finding] = checks.structured_output(schema, {"structuredContent": {"x": 1}})
+    [finding] = structured_output(schema, {"structuredContent": {"x": 1}})
     assert finding.level == "note" and finding.text.startswith("The output schema points to itself")
 
 
@@ -146,7 +147,7 @@ def test_what_leads_back_to_the_same_place_is_not_checked(schema: dict[str, Any]
 def test_very_long_chains_are_refused_before_a_validator_meets_them(length: int):
     links = {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(length)}
     schema = {"$defs": {**links, f"a{length}": {}}, "$ref": "#/$defs/a0"}
-    assert steps(schema, {}) is None and Check(schema).why == TANGLED
+    assert steps(schema, {}) is None and Check(schema).why == TOO_COMPLEX
 
 
 def test_the_bound_holds_for_a_chain_that_can_be_counted():
@@ -238,7 +239,7 @@ def count(root: Any, schema: Any, value: Any, left: list[int]) -> int:
 @given(schema=SCHEMAS, value=VALUES)
 def test_the_bound_is_never_below_the_steps_that_are_taken(schema: dict[str, Any], value: Any):
     bound = steps(schema, value)
-    if bound is None or bound > CHECKED:
+    if bound is None or bound > CHECK_STEPS:
         return
     free = sum(isinstance(each, bool) for each in _everything(schema)) + 1
     try:
@@ -260,15 +261,15 @@ def _everything(node: Any) -> list[Any]:
 def test_what_may_be_checked_is_checked_in_no_time():
     """As many steps as are allowed, of every kind that is counted. The guard is ten times what it takes."""
     fancy = {"items": {"not": {"pattern": r"^((?=a)a|a)+c$"}}}
-    trying = CHECKED // 10_000 - 10
+    trying = CHECK_STEPS // 10_000 - 10
     cases: list[tuple[Any, Any]] = [
         (fancy, ["a" * 40] * trying),
-        ({"items": {"allOf": [{"minimum": 0}] * 1_000}}, [1] * (CHECKED // 1_002 - 1)),
-        ({"items": {"enum": [*range(20_000)]}}, [19_999] * (CHECKED // 20_003 - 1)),
+        ({"items": {"allOf": [{"minimum": 0}] * 1_000}}, [1] * (CHECK_STEPS // 1_002 - 1)),
+        ({"items": {"enum": [*range(20_000)]}}, [19_999] * (CHECK_STEPS // 20_003 - 1)),
         ({"properties": {"x": {"anyOf": [ROUND, ROUND]}}, "required": ["x"]}, deep(18)),
     ]
     for schema, value in cases:
-        assert CHECKED / 20 < (steps(schema, value) or 0) <= CHECKED
+        assert CHECK_STEPS / 20 < (steps(schema, value) or 0) <= CHECK_STEPS
         check = Check(schema)
         began = time.perf_counter()
         check.fits(value)
@@ -280,8 +281,8 @@ def test_what_may_be_checked_is_checked_in_no_time():
 def test_large_values_that_do_not_fit_are_pointed_at_once():
     schema = {"properties": {"rows": {"items": {"type": "integer"}}}}
     value = {"rows": [1, "x"] * 25_000}
-    assert EXPLAINED < (steps(schema, value) or 0) <= CHECKED
-    [finding] = checks.structured_output(schema, {"structuredContent": value})
+    assert EXPLAIN_STEPS < (steps(schema, value) or 0) <= CHECK_STEPS
+    [finding] = structured_output(schema, {"structuredContent": value})
     assert finding.level == "must" and finding.text.startswith("`/rows/1` does not fit the output schema")
     assert forms.validate(schema, value) == {"/rows/1": ["Must be a whole number, not text."]}
 
@@ -292,7 +293,7 @@ def test_large_values_that_fit_no_alternative_are_said_so_without_a_place():
     inner = {"type": "array", "items": {"anyOf": [{"type": "integer"}] * 20}}
     schema, value = {"items": {"anyOf": [inner]}}, [["s"] * 60_000]
     began = time.perf_counter()
-    [finding] = checks.structured_output(schema, {"structuredContent": value})
+    [finding] = structured_output(schema, {"structuredContent": value})
     assert finding.level == "must" and finding.text.endswith("it is too large to say where.")
     assert forms.validate(schema, value) == {
         "": ["It does not fit the schema, and there is too much of it to say where."]
@@ -316,4 +317,4 @@ def test_a_value_that_would_take_too_long_is_not_checked():
 def test_what_is_too_large_is_known_without_reading_it_all(schema: Any, why: str):
     assert why in too_large(schema)
     assert why in Check(schema).why
-    assert BACKTRACK_LIMIT > 0 and too_large({"type": "object"}) == ""
+    assert BACKTRACKS > 0 and too_large({"type": "object"}) == ""

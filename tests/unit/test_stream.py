@@ -10,10 +10,12 @@ from app.core.asks import Answer, AnsweredBy, Ask, Delivery, Draft, roots_result
 from app.core.calls import Call
 from app.core.events import EventKind
 from app.core.json import text as jsontext
+from app.core.lists import Listing
 from app.core.wire import Finding
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
 from app.web import patches, stream, views
+from app.web.shell import key_at
 from tests.drive import ME
 
 PAGES = ("overview", "tools", "tool", "calls", "call", "log", "stderr", "roots", "connect", "")
@@ -222,13 +224,15 @@ def test_keys_of_tools_are_names_where_they_can_be():
     keys = views.tool_keys(items)
     expected = ["echo", "~1", "~2", "~3", "~4", "~5", "~6", "a/b", "~8", "~9", "~10", "ü ?#", "~12"]
     assert keys == expected
-    assert [views.find_tool(items, key) for key in keys] == list(range(len(items)))
-    assert views.find_tool(items, "~99") is None
-    assert views.find_tool(items, "unknown") is None
+    listing = Listing(items=items)
+    assert [views.find_tool(listing, key) for key in keys] == list(range(len(items)))
+    assert [key_at(listing, index) for index in range(len(items))] == keys
+    assert views.find_tool(listing, "~99") is None
+    assert views.find_tool(listing, "unknown") is None
 
 
 def asked(session: Session, aid: str = "a1", **changes: Any) -> Ask:
-    async def nowhere(answer: Answer) -> Delivery:
+    async def nowhere(ask: Ask, answer: Answer) -> Delivery:
         return "sent"
 
     params = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 5}

@@ -7,18 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.tasks import received
-from app.core.tasks import running as tasks
 from app.core.tasks.running import (
     CORE,
-    STATUSES,
-    TERMINAL,
     Capabilities,
     ClientTask,
     capabilities_of,
+    poll_seconds,
     read_task,
     support_of,
 )
+from app.core.tasks.status import STATUSES, TERMINAL, may_move
 
 README = Path(__file__).parents[2] / "README.md"
 HONEST = {"taskId": "a", "status": "working", "createdAt": "x", "lastUpdatedAt": "y", "ttl": 5, "pollInterval": 7}
@@ -26,7 +24,7 @@ ALL = Capabilities(tools_call=True, list=True, cancel=True)
 
 
 def task(**more: Any) -> ClientTask:
-    return ClientTask("t1", "a", CORE, 1, 100.0, 100.0, **more)
+    return ClientTask("t1", "a", CORE, 1, began_at=100.0, began=100.0, **more)
 
 
 def test_an_honest_task_is_read_whole_and_without_a_remark():
@@ -59,7 +57,7 @@ def test_no_task_object_makes_us_stumble_and_what_is_missing_is_said(value: dict
         return
     if not {"ttl", "createdAt", "lastUpdatedAt"} <= set(value):
         assert any("lacks" in one.text for one in findings)
-    assert tasks.poll_seconds(seen.poll) >= 0.5
+    assert poll_seconds(seen.poll) >= 0.5
     followed = task()
     followed.take(seen, 1.0)
     assert followed.object()["taskId"] == "a" and isinstance(followed.expires, float | None)
@@ -74,8 +72,7 @@ def test_both_state_machines_move_as_the_readme_draws_it():
     legal = {(before, after) for before in live for after in STATUSES if before != after}
     for before in STATUSES:
         for after in STATUSES:
-            assert tasks.may_move(before, after) == ((before, after) in legal)
-            assert received.may_move(before, after) == ((before, after) in legal)
+            assert may_move(before, after) == ((before, after) in legal)
             followed = task(status=before)
             changed, findings = followed.take(read_task(CORE, {**HONEST, "status": after})[0], 1.0)  # type: ignore[arg-type]
             moved = (before, after) in legal

@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.store.files import old_file
+
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).parent / "uv"
 
@@ -53,6 +55,9 @@ def test_the_wheel_holds_the_package_its_templates_and_its_static_files(wheel):
         files = [path for path in (ROOT / folder).rglob("*") if path.is_file() and not path.name.startswith(".")]
         assert files
         assert {f"app/{path.relative_to(ROOT).as_posix()}" for path in files} <= names
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "app").rglob("*.py")}
+    assert "app/store/migrations/env.py" in modules
+    assert modules <= names
     assert {name.split("/")[0] for name in names} == {"app", "mcp_parley-0.1.0.dist-info"}
     assert not [name for name in names if "__pycache__" in name or "node_modules" in name]
 
@@ -85,6 +90,22 @@ def test_the_installed_wheel_starts_serves_and_ends(installed, tmp_path):
     assert "Traceback" not in rest
     # Either is a clean end: an exit of its own, or uvicorn's, which shuts down and then lets the signal have its way.
     assert process.returncode in (0, -signal.SIGTERM)
+
+
+def test_the_installed_wheel_brings_an_old_file_up_to_date(installed, tmp_path):
+    old_file(tmp_path)
+    code = """
+import sys, anyio
+from pathlib import Path
+from app.store import Store
+
+store = Store(Path(sys.argv[1]))
+anyio.run(store.open)
+assert "site-packages" in sys.modules["app.store"].__file__
+print(store.trouble or len(store.of("local")))
+"""
+    assert run(installed / "python", "-I", "-c", code, tmp_path, cwd=tmp_path).strip() == "3"
+    assert (tmp_path / "parley.db.v1.bak").exists()
 
 
 def launch_url(process: subprocess.Popen[str]) -> httpx2.URL:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import struct
 import zlib
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from app.core.calls import Call
+from app.core.wire import Finding
 from app.sessions import Session
 from app.web import call_views, media
 from tests.web.asgi import Visitor
@@ -205,6 +207,18 @@ async def test_a_text_that_says_something_else_is_shown_beside_the_structured_co
     page = (await client.get(f"/s/{victim.id}/calls/c1")).text
     assert "which is JSON" in page
     assert "The text says the same" not in page
+
+
+async def test_what_findings_point_to_is_marked_and_nothing_that_only_looks_like_it(client: Visitor, victim: Session):
+    value = {"a/b": {"deep": "wrong"}, "content": 1}
+    call = keep(victim, {"content": [], "structuredContent": value})
+    call.log = victim.messages
+    words = "`/content` is spoken of, and `/a~1b` too."
+    victim.messages.note("c1", Finding("R5-29", "must", words, pointer="/structuredContent/a~1b/deep"))
+    victim.messages.note("c1", Finding("H08", "note", words, pointer="/content"))
+    page = (await client.get(f"/s/{victim.id}/calls/c1")).text
+    assert page.count(' jh"') == 1
+    assert re.search(r'class="l jh"[^>]*>(?:(?!</div>).)*wrong', page)
 
 
 async def test_a_large_value_can_be_searched(client: Visitor, victim: Session):

@@ -1,4 +1,4 @@
-"""Reach and origin: what a request must be before anything is done (security-and-faults.md §4)."""
+"""Reach and origin: what a request must be before anything is done."""
 
 import re
 

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from app.core.calls import Call
+from app.core.figures import THIN
 from app.sessions import Session
 from app.web import render, shell
 from tests.drive import call_tool, connected, raw_target
@@ -61,7 +62,7 @@ async def test_h11_a_result_of_20_000_objects_is_still_a_tree(client: Visitor, s
     call = await call_tool(peer, "torrent", {"head": head, "unit": unit, "count": 20_000, "tail": tail})
     assert call.unread is None and call.findings == []
     page = (await client.get(f"/s/{peer.id}/calls/{call.id}/shown")).text
-    assert 'data-tree="' in page and f"20{render.THIN}001 items" in page
+    assert 'data-tree="' in page and f"20{THIN}001 items" in page
     found = (await script.get(f"/s/{peer.id}/calls/{call.id}")).json()
     assert len(found["result"]["structuredContent"]["items"]) == 20_001 and found["result_unread"] is None
 

@@ -16,7 +16,7 @@ HTMX = {"hx_request": "true"}
 
 def say(session: Session, direction: str, value: object, exchange: Exchange | None = None) -> Message:
     raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return session.frame("in" if direction == "in" else "out", raw, parse(raw), exchange=exchange)
+    return session.messages.record("in" if direction == "in" else "out", raw, parse(raw), exchange=exchange)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def spoken(victim: Session) -> Session:
     say(victim, "in", {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "deep": {"down": ["Needle <b>"]}}})
     say(victim, "in", {"jsonrpc": "2.0", "id": "s1", "method": "roots/list"})
     broken = say(victim, "in", b"{not json")
-    victim.finding(broken.seq, Finding("R1-01", "must", "It is not JSON."))
+    victim.messages.remark(broken.seq, Finding("R1-01", "must", "It is not JSON."))
     return victim
 
 
@@ -118,7 +118,7 @@ async def test_requests_without_a_message_stand_among_the_messages(client: Visit
     def get(status: int | None = None, error: str | None = None) -> Exchange:
         exchange = Exchange("GET", "http://127.0.0.1:9/mcp", 0.0, (("accept", "text/event-stream"),), status)
         exchange.error = error
-        victim.exchanged(exchange)
+        victim.messages.exchanged(exchange)
         return exchange
 
     first, ping = get(405), {"jsonrpc": "2.0", "method": "ping"}

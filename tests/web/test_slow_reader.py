@@ -45,7 +45,7 @@ async def test_a_tab_that_stops_reading_is_let_go_without_a_word(
 ):
     for number in range(500):
         raw = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"%d"}}' % number
-        victim.frame("in", raw, parse(raw))
+        victim.messages.record("in", raw, parse(raw))
     began = anyio.Event()
 
     async def receive() -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from app.core.forms import reading
 from app.core.forms.building import build
-from app.core.forms.reading import Filled, read
+from app.core.forms.reading import read
 from app.core.forms.sources import Entries, operate
 from app.core.forms.tree import Field, place
 from app.core.json.values import MISSING, from_json_text, to_json_text
@@ -24,7 +24,6 @@ __all__ = [
     "MISSING",
     "Entries",
     "Field",
-    "Filled",
     "build",
     "from_json_text",
     "operate",

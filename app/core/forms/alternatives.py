@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from app import bounds
 from app.core.json.values import same, type_of
 from app.core.schema.plain import Schema, Schemas, properties_of, required_keys
 
-MAX_DEPTH = 3
-"""How far inside a value its looks matter."""
 _NAMED, _OTHER_TYPE, _OTHER_KEYS, _ANY_TYPE = 100, 4, 2, 1
 """How much it counts that a value is one that a schema names, is of another type, lacks a key or has one too many, and
 that the schema says no type."""
@@ -44,7 +43,7 @@ def _distance(schema: Schema, value: Any, schemas: Schemas, depth: int) -> int |
         if schema.get("additionalProperties") is False:
             wrong += sum(key not in properties for key in value)
         far = _OTHER_KEYS * wrong if properties else far
-    for part, each in inside if depth < MAX_DEPTH else ():
+    for part, each in inside if depth < bounds.LOOKED_AT_DEPTH else ():
         plain = schemas.plain_or_none(part)
         mark = _distance(plain, each, schemas, depth + 1) if plain is not None else 0
         if mark is None:

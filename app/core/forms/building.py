@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from app import bounds
 from app.core.figures import grouped
 from app.core.forms import leaves
 from app.core.forms.alternatives import closest
 from app.core.forms.leaves import NoControl, Spot
 from app.core.forms.reading import read
-from app.core.forms.sources import MAX_ITEMS, Carried, Entries, Fresh, Given, Source, Started, Submitted, indices
+from app.core.forms.sources import Carried, Entries, Fresh, Given, Source, Started, Submitted, indices
 from app.core.forms.tree import ROOT_NAME, Field, Kind, below, nameable
 from app.core.forms.words import alternative_name, item_name
 from app.core.json import pointer
@@ -21,7 +22,6 @@ from app.core.json.pointer import escape
 from app.core.json.values import MISSING, from_json_text
 from app.core.schema.cost import too_large
 from app.core.schema.plain import (
-    MAX_TITLED,
     Option,
     Schema,
     Schemas,
@@ -32,14 +32,6 @@ from app.core.schema.plain import (
 )
 from app.core.schema.refs import NoShape
 
-MAX_FIELDS = 600
-MAX_NAME = 500
-"""Characters of a name and of all names around it: a field says them several times."""
-MAX_DEPTH = 20
-MAX_ALL_OPTIONS = 5_000
-MAX_CHECKBOXES = 40
-MAX_KEPT = 500
-"""Texts of alternatives that are not drawn."""
 _Row = tuple[str, Any, Source]
 """An item of a list or a row of a map: its place or key, its schema, and where its content is."""
 
@@ -69,10 +61,10 @@ class Builder:
         drawn = schema if isinstance(schema, dict) else {}
         try:
             drawn = self._schemas.plain(schema)
-            if self._fields > MAX_FIELDS:
-                raise NoControl(f"The form has more than {MAX_FIELDS} fields.")
-            if spot.depth > MAX_DEPTH:
-                raise NoControl(f"It is nested more than {MAX_DEPTH} deep.")
+            if self._fields > bounds.DRAWN_FIELDS:
+                raise NoControl(f"The form has more than {bounds.DRAWN_FIELDS} fields.")
+            if spot.depth > bounds.FORM_DEPTH:
+                raise NoControl(f"It is nested more than {bounds.FORM_DEPTH} deep.")
             content = _content(drawn, spot, source)
             drawn, nullable = self._schemas.without_null(drawn)
             is_null = nullable and isinstance(content, Given) and content.value is None
@@ -115,7 +107,7 @@ class Builder:
                 raise NoControl(no_type if kind else "Any JSON value fits here.")
 
     def _choice(self, schema: Schema, options: list[Option], spot: Spot, source: Source) -> Field:
-        if len(options) <= MAX_TITLED and self._options + len(options) <= MAX_ALL_OPTIONS:
+        if len(options) <= bounds.TITLED_OPTIONS and self._options + len(options) <= bounds.FORM_OPTIONS:
             self._options += len(options)
             return leaves.choice(schema, options, spot, source)
         why = f"There are {grouped(len(options))} values to choose from, too many for a list."
@@ -148,9 +140,9 @@ class Builder:
         if not properties and spot.depth and "properties" not in schema and extra is True:
             raise NoControl("Any object fits here.")
         value = leaves.taken(source, lambda given: isinstance(given, dict), "The value is not an object.")
-        if self._fields + len(properties) > MAX_FIELDS:
+        if self._fields + len(properties) > bounds.DRAWN_FIELDS:
             raise NoControl(f"It has {grouped(len(properties))} properties, too many for the form.")
-        if any(len(spot.pointer) + len(key) > MAX_NAME for key in properties):
+        if any(len(spot.pointer) + len(key) > bounds.FORM_NAME for key in properties):
             raise NoControl("A name in it is too long for the form.")
         made = self._group("object", schema, spot, source)
         if not made.present:
@@ -171,8 +163,8 @@ class Builder:
 
     def _map(self, schema: Schema, items: Any, spot: Spot, source: Source) -> Field:
         value = leaves.taken(source, lambda given: isinstance(given, dict), "The value is not an object.")
-        if value and len(value) > MAX_ITEMS:
-            raise NoControl(f"It has more than {MAX_ITEMS} keys.")
+        if value and len(value) > bounds.FORM_ITEMS:
+            raise NoControl(f"It has more than {bounds.FORM_ITEMS} keys.")
         if value and not all(leaves.typeable(key) and "\n" not in key for key in value):
             raise NoControl("One of its keys has a line break.")
         made = self._group("map", schema, spot, source)
@@ -181,7 +173,7 @@ class Builder:
             inside = [source.at(each) for each in indices(source.form, source.name)]
             rows = [(each.text("#key"), items, each) for each in inside]
         self._fill(made, rows, spot)
-        made.can_add = len(made.children) < MAX_ITEMS and spot.depth < MAX_DEPTH
+        made.can_add = len(made.children) < bounds.FORM_ITEMS and spot.depth < bounds.FORM_DEPTH
         return made
 
     def _fill(self, made: Field, rows: list[_Row], spot: Spot) -> None:
@@ -203,13 +195,13 @@ class Builder:
             return self._tuple(schema, prefix, value, spot, source)
         options = self._schemas.options(self._schemas.plain_or_none(items) or {})
         listed = isinstance(source, Submitted) and source.has("#list")
-        if options is not None and not listed and len(options) <= MAX_CHECKBOXES:
+        if options is not None and not listed and len(options) <= bounds.FORM_CHECKBOXES:
             ticks = leaves.ticks(options, value or [])
             self._options += len(options)
-            if ticks is not None and self._options <= MAX_ALL_OPTIONS:
+            if ticks is not None and self._options <= bounds.FORM_OPTIONS:
                 return leaves.multi(schema, options, ticks, spot, source)
-        if value and len(value) > MAX_ITEMS:
-            raise NoControl(f"It has more than {MAX_ITEMS} items.")
+        if value and len(value) > bounds.FORM_ITEMS:
+            raise NoControl(f"It has more than {bounds.FORM_ITEMS} items.")
         made = self._group("array", schema, spot, source)
         inside: list[Source] = []
         least, most = schema.get("minItems"), schema.get("maxItems")
@@ -220,13 +212,13 @@ class Builder:
         elif isinstance(least, int):
             inside = [Fresh()] * min(least, 5)
         self._fill(made, [(str(at), items, each) for at, each in enumerate(inside)], spot)
-        room = min(most, MAX_ITEMS) if isinstance(most, int) else MAX_ITEMS
-        made.can_add = len(made.children) < room and spot.depth < MAX_DEPTH
+        room = min(most, bounds.FORM_ITEMS) if isinstance(most, int) else bounds.FORM_ITEMS
+        made.can_add = len(made.children) < room and spot.depth < bounds.FORM_DEPTH
         return made
 
     def _tuple(self, schema: Schema, prefix: list[Any], value: Any, spot: Spot, source: Source) -> Field:
-        if len(prefix) > MAX_ITEMS:
-            raise NoControl(f"It has more than {MAX_ITEMS} items.")
+        if len(prefix) > bounds.FORM_ITEMS:
+            raise NoControl(f"It has more than {bounds.FORM_ITEMS} items.")
         if value is not MISSING and len(value) != len(prefix):
             raise NoControl(f"The list has {len(value)} items; the form has places for {len(prefix)}.")
         made = self._group("tuple", schema, spot, source)
@@ -276,7 +268,7 @@ class Builder:
                 texts = source.form.under(f"{source.name}#{each}")
                 made.kept.append((f"{made.name}#was", str(each)))
                 made.kept += [(made.name + name[len(source.name) :], text) for name, text in texts]
-        made.kept = made.kept if len(made.kept) <= MAX_KEPT else []
+        made.kept = made.kept if len(made.kept) <= bounds.FORM_KEPT else []
         if made.chosen is None or not drawn:
             return Fresh()
         if made.chosen in drawn:

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from app import bounds
 from app.core.forms.tree import ROOT_NAME, below, nameable
 from app.core.json.values import MISSING
-
-MAX_ITEMS = 200
-MAX_KEPT = 500
 
 
 class Entries:
@@ -89,7 +87,7 @@ def operate(form: Entries, operation: str) -> None:
 def indices(form: Entries, name: str) -> list[str]:
     """The items of a list in the form, in their order: the parts of their names."""
     found = (each for each in form.all(f"{name}#item") if each.isascii() and each.isdigit() and len(each) < 7)
-    return list(dict.fromkeys(found))[:MAX_ITEMS]
+    return list(dict.fromkeys(found))[: bounds.FORM_ITEMS]
 
 
 class Source:

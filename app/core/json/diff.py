@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from app import bounds
 from app.core.json.pointer import escape
 
-_MOST = 20
 _LEFT_OUT = frozenset({"resultType", "_meta"})
 """Members of a result that only one era has."""
 
@@ -80,7 +80,7 @@ def json_differences(left: Any, right: Any) -> list[str]:
     """Where two JSON values differ, as pointers; at most twenty."""
     found: list[str] = []
     stack: list[tuple[str, Any, Any]] = [("", left, right)]
-    while stack and len(found) < _MOST:
+    while stack and len(found) < bounds.DIFFERENCES:
         at, one, two = stack.pop()
         if isinstance(one, dict) and isinstance(two, dict):
             keys = [*one, *(key for key in two if key not in one)]

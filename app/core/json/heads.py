@@ -12,16 +12,14 @@ import json
 import re
 from typing import Any
 
+from app import bounds
+
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+("?)|[{}\[\],:]', re.DOTALL)
 """A text, also one that does not end, or a mark. Possessive: nothing is ever tried twice."""
 _REST_OF_TEXT = re.compile(rb'(?:[^"\\]++|\\.)*+("?)', re.DOTALL)
 _WHOLE = re.compile(rb"-?(?:0|[1-9][0-9]{0,17})", re.ASCII)
 _MEMBERS = frozenset({b'"jsonrpc"', b'"id"', b'"method"', b'"result"', b'"error"'})
 _ID_BYTES = 200
-_TOKENS = 20_000
-_LOOKED_AT = 256 * 1024
-"""How much of one message is looked at, by its parts and by its bytes: some milliseconds of work."""
-_OBJECTS = 20
 _BLANK = b" \t\r\n"
 
 
@@ -34,7 +32,7 @@ class HeadReader:
         self._text = b""
         self._key = b""
         self._value: bytearray | None = None
-        self._left = _TOKENS
+        self._left = bounds.BROKEN_HEAD_TOKENS
         self.members: set[bytes] = set()
         self.id_text = b""
         """The id as it is written, when it is short."""
@@ -117,12 +115,12 @@ class HeadReader:
 def heads(raw: bytes) -> list[HeadReader]:
     """The objects that stand in a text one after the other, as far as they can be told; the last may be unfinished."""
     found: list[HeadReader] = []
-    rest = raw[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf").lstrip(_BLANK)
-    while rest.startswith(b"{") and len(found) < _OBJECTS:
+    rest = raw[: bounds.BROKEN_HEAD_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip(_BLANK)
+    while rest.startswith(b"{") and len(found) < bounds.BROKEN_HEAD_OBJECTS:
         reader = HeadReader()
         found.append(reader)
         rest = rest[reader.feed(rest) :].lstrip(_BLANK)
         if not reader.closed:
-            reader.over = reader.over or len(raw) > _LOOKED_AT
+            reader.over = reader.over or len(raw) > bounds.BROKEN_HEAD_BYTES
             break
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from app import bounds
+
 
 def escape(key: str) -> str:
     """A key as one part of a pointer."""
@@ -14,6 +16,12 @@ def escape(key: str) -> str:
 def join(parts: Iterable[str | int]) -> str:
     """The pointer of a path of keys and indices."""
     return "".join(f"/{escape(str(part))}" for part in parts)
+
+
+def place(path: Iterable[str | int]) -> tuple[str, str | None]:
+    """Where something stands, for a sentence and as data; a pointer that is longer than anybody needs is none."""
+    whole = join(path)
+    return whole[:200] or "/", whole if len(whole) <= bounds.POINTER else None
 
 
 def unescape(part: str) -> str:

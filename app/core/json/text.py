@@ -14,17 +14,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from app import bounds
 from app.core.json import scan as jsonscan
 from app.core.lane import apart
 
-THREAD_ABOVE = 256 * 1024
-"""Larger texts are parsed in a worker thread, so that nobody else waits for them."""
-MAX_DEPTH = 400
-"""Deeper nesting is not read: everything after us (repr, validators, templates) walks values by recursion."""
-MAX_SEPARATORS = 750_000
-"""A text with more commas, colons and opening brackets is not built: up to here that holds the interpreter for 0.1 s
-at the most, and takes some 50 MB; 20,000 objects of a dozen members each are less."""
-_DUPLICATES_UP_TO = 1024 * 1024
+THREAD_ABOVE = bounds.THREAD_ABOVE
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _LONE = re.compile("[\ud800-\udfff]")
 _HUGE_EXPONENT = re.compile(rb"[eE]\+?[0-9]{3}")
@@ -32,15 +26,7 @@ _DIGITS = bytes(0x30 if chr(byte).isdecimal() else 0x20 for byte in range(128)) 
 """Every digit as 0, all else as a space."""
 _MANY_DIGITS = b"0" * 300
 """A number that is longer may be more than a float can hold, or an integer that Python refuses to read."""
-MAX_DIGITS = 3_999
-"""Of an integer, its sign counted; from 4,300 on, Python refuses to read and to write it."""
-_LONG_DIGITS = 200_000
-"""How many digits of such integers are read as numbers, in all."""
-_HEAD_MEMBERS = 1_000
-_HEAD_BYTES = 256 * 1024
-_HEAD_VALUE_BYTES = 16 * 1024
-"""How much of a text that is not built is read all the same, in all and at one place."""
-_TOO_DEEP = f"It is nested deeper than {MAX_DEPTH} levels, which is more than Parley reads."
+_TOO_DEEP = f"It is nested deeper than {bounds.JSON_DEPTH} levels, which is more than Parley reads."
 _HALF = "It contains half of a surrogate pair, which is no character"
 _FAULTS = {
     "Expecting value": "a value is missing",
@@ -98,11 +84,11 @@ def parse(raw: bytes, *, strict: bool = False) -> Parsed:
         at = error.start + len(raw) - len(body)
         return Parsed(problem=f"Byte 0x{raw[at]:02x} at position {at} is not UTF-8.", remarks=tuple(remarks))
     large = len(body) > THREAD_ABOVE
-    if large and not strict and (count := jsonscan.separators(body, MAX_SEPARATORS)) > MAX_SEPARATORS:
+    if large and not strict and (count := jsonscan.separators(body, bounds.JSON_SEPARATORS)) > bounds.JSON_SEPARATORS:
         unread = _too_many(count)
         return Parsed(problem=unread, remarks=tuple(remarks), our_limit=True, unread=unread)
     hooks: dict[str, Any] = {"parse_constant": _refuse_constant}
-    if strict or len(raw) <= _DUPLICATES_UP_TO:
+    if strict or len(raw) <= bounds.JSON_DUPLICATES_UP_TO:
         hooks["object_pairs_hook"] = _Pairs(remarks, "" if strict else "; the last one counts")
     many_digits = _MANY_DIGITS in body.translate(_DIGITS)
     if many_digits:
@@ -120,7 +106,7 @@ def parse(raw: bytes, *, strict: bool = False) -> Parsed:
         return Parsed(problem=_TOO_DEEP, remarks=tuple(remarks), our_limit=True)
     except ValueError as error:
         return Parsed(problem=str(error), remarks=tuple(remarks))
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH and deeper_than(value, MAX_DEPTH):
+    if raw.count(b"[") + raw.count(b"{") > bounds.JSON_DEPTH and deeper_than(value, bounds.JSON_DEPTH):
         return Parsed(problem=_TOO_DEEP, remarks=tuple(remarks), our_limit=True)
     if strict and remarks:
         return Parsed(value, problem=remarks[0], remarks=tuple(remarks))
@@ -167,7 +153,7 @@ class _Head:
     """Reads what is small in an object, within a budget."""
 
     def __init__(self, body: bytes) -> None:
-        self._body, self._left = body, _HEAD_BYTES
+        self._body, self._left = body, bounds.HEAD_BYTES
 
     def read(self, at: int, *, whole: bool) -> dict[str, Any]:
         """The object at this place. As the `whole` it must be all there is, and its members may be objects too."""
@@ -177,12 +163,12 @@ class _Head:
                 if whole and jsonscan.skip_space(self._body, end) != len(self._body):
                     raise jsonscan.Broken("there is more after the end", end)
                 break
-            if number == _HEAD_MEMBERS:
+            if number == bounds.HEAD_MEMBERS:
                 break
             name = self._built(key, start)
             if self._body[start : start + 1] not in (b"[", b"{"):
                 found[name] = self._built(self._body[start:end], start)
-            elif end - start <= min(_HEAD_VALUE_BYTES, self._left):
+            elif end - start <= min(bounds.HEAD_VALUE_BYTES, self._left):
                 self._left -= end - start
                 found[name] = self._built_or_empty(self._body[start:end], start)
             elif self._body[start : start + 1] == b"[":
@@ -219,13 +205,16 @@ def members(raw: bytes) -> list[bytes]:
     return found
 
 
+_AS_IT_IS = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_ESCAPED = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
+
 def dump(value: Any) -> bytes:
     """One line of JSON. Characters stay as they are, unless one of them cannot be written in UTF-8."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     try:
-        return text.encode()
+        return _AS_IT_IS.encode(value).encode()
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        return _ESCAPED.encode(value).encode()
 
 
 def heavy(value: Any) -> bool:
@@ -233,13 +222,14 @@ def heavy(value: Any) -> bool:
     left, waiting = THREAD_ABOVE, [value]
     while waiting and left >= 0:
         one = waiting.pop()
-        if isinstance(one, str):
+        kind = type(one)
+        if kind is str:
             left -= len(one)
-        elif isinstance(one, dict):
+        elif kind is dict:
             left -= sum(map(len, one))
-            waiting.extend(one.values())
-        elif isinstance(one, list | tuple):
-            waiting.extend(one)
+            waiting += one.values()
+        elif kind is list or kind is tuple:
+            waiting += one
         left -= 4
     return left < 0
 
@@ -287,7 +277,7 @@ def share_equal(value: Any) -> Any:
 def _too_many(count: int) -> str:
     return (
         f"Shown as text only: it has {count:,} commas, colons and opening brackets, and Parley reads "
-        f"{MAX_SEPARATORS:,} at the most."
+        f"{bounds.JSON_SEPARATORS:,} at the most."
     )
 
 
@@ -320,7 +310,7 @@ def _finite(text: str) -> float:
 
 
 def _short_integer(text: str) -> int:
-    if len(text) > MAX_DIGITS:
+    if len(text) > bounds.JSON_DIGITS:
         raise ValueError(f"A number of {len(text):,} digits is too long.")
     return int(text)
 
@@ -337,12 +327,12 @@ class _Integers:
     __slots__ = ("_left",)
 
     def __init__(self) -> None:
-        self._left = _LONG_DIGITS
+        self._left = bounds.JSON_LONG_DIGITS
 
     def __call__(self, text: str) -> Any:
         if len(text) >= len(_MANY_DIGITS):
             self._left -= len(text)
-            if len(text) > MAX_DIGITS or self._left < 0:
+            if len(text) > bounds.JSON_DIGITS or self._left < 0:
                 return text
         return int(text)
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
-from app.core.json.text import MAX_DIGITS, Parsed, parse
+from app import bounds
+from app.core.json.text import Parsed, parse
 
 _NUMBER = re.compile(r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,6})?")
 
@@ -57,7 +58,7 @@ def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether a value is a JSON number: an integer that can be written, or a float that is one."""
     if isinstance(value, bool):
         return False
-    return (isinstance(value, int) and value.bit_length() < 3 * MAX_DIGITS) or (
+    return (isinstance(value, int) and value.bit_length() < 3 * bounds.JSON_DIGITS) or (
         isinstance(value, float) and math.isfinite(value)
     )
 
@@ -83,7 +84,7 @@ def number_of(text: str, whole: bool = False) -> int | float | str:
     if _NUMBER.fullmatch(text) is None:
         return f"“{shown}” is not a number."
     if text.lstrip("+-").isdigit():
-        return int(text) if len(text) <= MAX_DIGITS else f"A number of {len(text):,} digits is too long."
+        return int(text) if len(text) <= bounds.JSON_DIGITS else f"A number of {len(text):,} digits is too long."
     number = float(text)
     if not math.isfinite(number):
         return f"“{shown}” is too large for a number in JSON."

@@ -1,1 +1,1 @@
-"""Findings by rule: what the protocol says of a message, as pure functions that return remarks."""
+"""Findings by rule: the catalogue has them all as data, and the modules beside it decide, as pure functions."""

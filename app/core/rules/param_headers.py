@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from app.core.rules import catalogue
 from app.core.wire import Finding
 
 ParamHeaders = dict[tuple[str, ...], str]
@@ -71,9 +72,7 @@ def sift_tools(tools: list[Any]) -> tuple[list[Any], list[tuple[Any, Finding]], 
     for tool in tools:
         found, reason = _annotations(tool.get("inputSchema") if isinstance(tool, dict) else None)
         if reason is not None:
-            named = str(tool.get("name"))[:100]
-            words = f"The tool `{named}` is rejected: {reason[:300]}."
-            rejected.append((tool, Finding("R6-23", "must", words, "Correct its `x-mcp-header` annotations.")))
+            rejected.append((tool, catalogue.tool_rejected(name=tool.get("name"), why=reason)))
             continue
         kept.append(tool)
         if found and isinstance(tool.get("name"), str):

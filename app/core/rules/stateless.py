@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from app.core.json.text import whole
+from app.core.rules import catalogue
 from app.core.wire import Finding
 
 VERSION = "2026-07-28"
@@ -27,8 +28,6 @@ TASKS = f"{PREFIX}tasks"
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
-MODERN_ERRORS = frozenset({HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION})
-"""Errors that only a server of this era sends: whoever answers so speaks it (R6-10)."""
 
 ROUND_METHODS = frozenset({"tools/call", "prompts/get", "resources/read"})
 """Requests that may be answered with `input_required` (R6-30)."""
@@ -51,7 +50,7 @@ GONE_METHODS = frozenset(
 ResultKind = Literal["complete", "input_required", "task", "invalid"]
 
 
-def is_modern(version: str | None) -> bool:
+def is_stateless(version: str | None) -> bool:
     """Whether a revision is of the era without a handshake."""
     return version is not None and version >= VERSION
 
@@ -98,117 +97,51 @@ def result_kind(method: str, result: Any, *, tasks_offered: bool) -> tuple[Resul
     if said == "input_required":
         if method in ROUND_METHODS:
             return "input_required", None
-        return "invalid", Finding(
-            "R6-30",
-            "must",
-            f"`{method}` was answered with `input_required`; only tools/call, prompts/get and resources/read may be.",
-            "Nobody was asked, and nothing was sent again.",
-        )
-    if said == "task":
-        if method == "tools/call" and tasks_offered:
-            return "task", None
-        why = "only tools/call may be" if method != "tools/call" else f"this client did not declare {TASKS}"
-        return "invalid", Finding(
-            "R7-03", "must", f"`{method}` was answered with a task, and {why}.", "This is no valid response."
-        )
-    return "invalid", Finding(
-        "R6-04",
-        "must",
-        f"`resultType` is {json.dumps(said)[:60]}, which this client did not ask for.",
-        "A client takes this as an invalid response. It is shown as it came.",
-    )
+        return "invalid", catalogue.input_required_elsewhere(method=method)
+    if said != "task":
+        return "invalid", catalogue.result_type_unknown(said=json.dumps(said))
+    if method != "tools/call":
+        return "invalid", catalogue.task_elsewhere(method=method)
+    return ("task", None) if tasks_offered else ("invalid", catalogue.task_undeclared())
 
 
-def missing_result_type(version: str | None, result: Any) -> Finding | None:
+def missing_result_type(version: str | None, result: Any) -> list[Finding]:
     """A server of this revision says what kind of result it sends."""
-    if not is_modern(version) or not isinstance(result, dict) or "resultType" in result:
-        return None
-    return Finding(
-        "R6-04",
-        "must",
-        f"The result has no `resultType`; in {VERSION} every result says which kind it is.",
-        "It is taken as complete, as clients do.",
-    )
+    said = not is_stateless(version) or not isinstance(result, dict) or "resultType" in result
+    return [] if said else [catalogue.result_type_missing()]
 
 
-# ----------------------------------------------------------------------------------------------- what may not come
-
-
-def server_request(method: str) -> Finding:
-    """A request of the server, where servers ask nothing (R6-05)."""
-    return Finding(
-        "R6-05",
-        "must",
-        f"The server sent the request `{str(method)[:60]}`; in {VERSION} servers send none.",
-        "It was not answered. Return `input_required` from tools/call, prompts/get or resources/read instead.",
-    )
-
-
-def unasked_log() -> Finding:
-    """A log message that no request asked for (R6-51)."""
-    return Finding(
-        "R6-51",
-        "must",
-        "No request asked for log messages, and this is one.",
-        "Set a log level in the options to ask for them; the server may send none without.",
-    )
-
-
-def gone_method(method: str) -> Finding:
-    """The person sends what this revision has dropped (R6-01)."""
-    return Finding(
-        "R6-01",
-        "note",
-        f"`{method}` does not exist in {VERSION}; it was sent by force.",
-        "A server answers -32601, and would be right.",
-    )
+# -------------------------------------------------------------------------------------------------------- errors
 
 
 def missing_capability(error: Any) -> Finding:
     """Error -32021 (R6-08)."""
     wanted = required_capabilities(error)
-    named = f": {', '.join(wanted)}" if wanted else ", and does not say which"
-    return Finding(
-        "R6-08",
-        "note",
-        f"The server wants capabilities that this connection does not declare{named}.",
-        "Switch them on in the connection's options, then connect again.",
-    )
+    return catalogue.missing_capability(named=f": {', '.join(wanted)}" if wanted else ", and does not say which")
 
 
 def version_refused(error: Any, ours: str = VERSION) -> Finding:
     """Error -32022 in the middle of a connection (R6-07)."""
     theirs = supported_versions(error)
     if theirs is not None and ours in theirs:
-        words = f"The server refuses {ours} (-32022), and names it among the revisions that it speaks."
-        return Finding("R6-07", "note", words, "Call again, or look at the server: it contradicts itself.")
+        return catalogue.version_contradicted(ours=ours)
     said = f"speaks {', '.join(theirs)}" if theirs else "does not say what it speaks"
-    return Finding("R6-07", "note", f"The server no longer takes {ours}: it {said}.", "Connect again to agree anew.")
+    return catalogue.version_refused(ours=ours, said=said)
 
 
-def header_mismatch(again: bool) -> Finding:
-    """Error -32020 (R6-08)."""
-    advice = (
-        "Parley read the tools again and sent the request once more with new headers."
-        if again
-        else "Parley sends such a request again only once. Look at the headers of both requests."
-    )
-    return Finding("R6-08", "note", "The server says that the headers do not fit the body.", advice)
-
-
-def error_finding(code: int | None, error: Any) -> Finding | None:
+def error_findings(code: int | None, error: Any) -> list[Finding]:
     """What to remark beside an error of this era."""
     match code:
         case -32020:
-            return header_mismatch(False)
+            return [catalogue.header_mismatch_again()]
         case -32021:
-            return missing_capability(error)
+            return [missing_capability(error)]
         case -32022:
-            return version_refused(error)
+            return [version_refused(error)]
         case -32042:
-            return url_error()
+            return [catalogue.url_error()]
         case _:
-            return None
+            return []
 
 
 # --------------------------------------------------------------------------------------------------- input required
@@ -230,36 +163,15 @@ def input_required(result: dict[str, Any]) -> InputRequired:
     findings: list[Finding] = []
     requests = result.get("inputRequests")
     if requests is not None and not isinstance(requests, dict):
-        findings.append(Finding("R6-31", "must", "`inputRequests` is not an object with a request for each key.", ""))
+        findings.append(catalogue.input_requests_no_object())
     found = dict(requests) if isinstance(requests, dict) else {}
     has_state = result.get("requestState") is not None
     state = result.get("requestState")
     if has_state and not isinstance(state, str):
-        findings.append(
-            Finding("R6-32", "must", "`requestState` is not a string.", "It is sent back as it came, all the same.")
-        )
+        findings.append(catalogue.request_state_no_string())
     if not found and not has_state:
-        findings.append(
-            Finding("R6-31", "must", "There is neither `inputRequests` nor `requestState` in this result.", "")
-        )
+        findings.append(catalogue.input_required_empty())
     return InputRequired(found, has_state, state, tuple(findings))
-
-
-def elicitation_id() -> Finding:
-    """A link in this revision that still names an elicitation (R4-49)."""
-    return Finding(
-        "R4-49", "should", f"`elicitationId` does not exist in {VERSION}.", "The outcome is learned by the retry."
-    )
-
-
-def url_error() -> Finding:
-    """Error -32042, which this revision has dropped (R4-49)."""
-    return Finding(
-        "R4-49",
-        "must",
-        f"Error -32042 does not exist in {VERSION}.",
-        "Return `input_required` with an elicitation in url mode instead.",
-    )
 
 
 # ------------------------------------------------------------------------------------------------------- freshness
@@ -325,43 +237,3 @@ def asked_for(asked: dict[str, Any], method: str, about: Any) -> bool:
         if method == name:
             return about in (asked.get(key) or [])
     return False
-
-
-def granted_less(missing: list[str]) -> Finding:
-    """The acknowledgement grants less than was asked for."""
-    return Finding("R6-41", "note", f"The server does not tell of {', '.join(missing)[:300]}.", "It granted the rest.")
-
-
-def before_acknowledgement(method: str) -> Finding:
-    """Something came on a subscription before it was acknowledged."""
-    return Finding("R6-42", "must", f"`{method[:60]}` came before the subscription was acknowledged.", "")
-
-
-def after_the_end(method: str) -> Finding:
-    """Something came on a subscription that is over."""
-    return Finding("R6-43", "note", f"`{method[:60]}` came after the subscription had ended.", "Perhaps on its way.")
-
-
-def no_subscription(method: str) -> Finding:
-    """A notification of a change that names no subscription."""
-    return Finding(
-        "R6-42",
-        "must",
-        f"`{method[:60]}` names no subscription.",
-        f"In {VERSION} each carries `{META_SUBSCRIPTION}`, or nobody knows who asked for it.",
-    )
-
-
-def unknown_subscription(number: Any) -> Finding:
-    """A notification for a subscription that nobody opened."""
-    return Finding("R6-42", "must", f"No subscription of ours has the id {json.dumps(number)[:60]}.", "")
-
-
-def not_asked_for(method: str) -> Finding:
-    """An event that the filter does not name."""
-    return Finding("R6-41", "must", f"This subscription did not ask for `{method[:60]}`.", "")
-
-
-def not_on_this_stream(method: str) -> Finding:
-    """Progress or a log message on a subscription (R6-45)."""
-    return Finding("R6-45", "must", f"`{method[:60]}` does not belong on a subscription.", "")

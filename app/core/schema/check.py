@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from app import bounds
 from app.core.json import pointer
 from app.core.json.values import MISSING
 from app.core.schema import cost
 from app.core.schema.explain import sentences
 from app.core.schema.refs import with_known_dialect
-
-MAX_ERRORS = 100
 
 
 class Check:
@@ -49,7 +48,7 @@ class Check:
                 self.schema if of_output else with_known_dialect(self.schema),
                 retriever=_refuse,
                 validate_formats=not of_output,
-                pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=cost.BACKTRACK_LIMIT),
+                pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=bounds.BACKTRACKS),
             )
         except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as fault:
             self.cause = (str(fault).splitlines() or ["no reason"])[0][:200]
@@ -64,7 +63,7 @@ class Check:
     def cost(self, value: Any) -> int:
         """What it may cost to check a value. Raises TooCostly, with the sentence, when it is too much."""
         found = self._cost.of(value)
-        if found > cost.CHECKED:
+        if found > bounds.CHECK_STEPS:
             raise cost.TooCostly("A check of this value would take too long.")
         return found
 
@@ -79,7 +78,7 @@ class Check:
         """The errors of the validator about a value; None when it does not fit, and there is too much of it to say
         where. Of a large one only the first is looked for. Raises TooCostly when it is not checked at all, and
         ValueError when the validator gives up."""
-        if self.cost(value) <= cost.EXPLAINED:
+        if self.cost(value) <= bounds.EXPLAIN_STEPS:
             return list(self._validator.iter_errors(value))
         if self._validator.is_valid(value):
             return []
@@ -112,12 +111,12 @@ def validate(schema: Any, value: Any) -> dict[str, list[str]]:
         found = check.errors(value)
         if found is None:
             return {"": ["It does not fit the schema, and there is too much of it to say where."]}
-        places = [place for error in found[:MAX_ERRORS] for place in sentences(error, schema)]
+        places = [place for error in found[: bounds.CHECK_ERRORS] for place in sentences(error, schema)]
     except cost.TooCostly as fault:
         return {"": [str(fault)]}
     except ValueError as fault:
         return {"": [f"It cannot be checked: {str(fault)[:120]}."]}
-    for where, sentence in places[:MAX_ERRORS]:
+    for where, sentence in places[: bounds.CHECK_ERRORS]:
         if sentence not in errors.setdefault(where, []):
             errors[where].append(sentence)
     return errors

@@ -15,23 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from app import bounds
 from app.core.figures import grouped
 from app.core.schema.refs import REFERENCES, Document, NoShape
 
-MAX_SCHEMA_SIZE = 512 * 1024
-"""About the characters of the schema as JSON."""
-MAX_SCHEMA_DEPTH = 200
-MAX_VALUE_DEPTH = 200
-CHECKED = 5_000_000
-"""A value that may cost more steps is not checked: so many take 0.05 s, and 0.3 s where patterns are tried out."""
-EXPLAINED = 100_000
-"""Up to here every misfit is pointed at: explaining one costs far more than finding it."""
-MAX_CHAIN = 150
-"""Schemas that are met at one place because one leads to the next: a validator may go down a stack with them."""
-MAX_COUNTED = 500_000
-"""Schemas and keys of properties that are looked at to count what meets one member."""
-BACKTRACK_LIMIT = 20_000
-"""How often the matching of one pattern may try anew before the validator gives up on it."""
 _BACKTRACKING = 10_000
 """What such a match may cost, in steps."""
 _FANCY = re.compile(r"\\[1-9k]|\(\?[=!<>]")
@@ -50,7 +37,7 @@ _LEADING = _SAME_PLACE.union(REFERENCES)
 _OUTSIDE: dict[str, Any] = {"enum": [0] * 200}
 """Stands for what is not in the schema: where a validator knows it, it is a schema of schemas, and costs as much."""
 _OUTSIDE |= {"additionalProperties": _OUTSIDE, "items": _OUTSIDE}
-TANGLED = "The schema is too tangled to be checked."
+TOO_COMPLEX = "The schema is too tangled to be checked."
 CIRCLE = "The schema points to itself, so nothing can be checked against it."
 
 
@@ -63,8 +50,8 @@ def too_large(schema: Any) -> str:
     size, depth, level = 0, 0, [schema]
     while level:
         depth += 1
-        if depth > MAX_SCHEMA_DEPTH:
-            return f"The schema is nested deeper than {MAX_SCHEMA_DEPTH} levels."
+        if depth > bounds.SCHEMA_DEPTH:
+            return f"The schema is nested deeper than {bounds.SCHEMA_DEPTH} levels."
         inside: list[Any] = []
         for node in level:
             if isinstance(node, dict):
@@ -75,8 +62,8 @@ def too_large(schema: Any) -> str:
                 inside.extend(node)
             else:
                 size += len(node) + 2 if isinstance(node, str) else 4
-            if size + len(inside) > MAX_SCHEMA_SIZE:
-                return f"The schema is larger than {grouped(MAX_SCHEMA_SIZE // 1024)} kB."
+            if size + len(inside) > bounds.SCHEMA_SIZE:
+                return f"The schema is larger than {grouped(bounds.SCHEMA_SIZE // 1024)} kB."
         level = inside
     return ""
 
@@ -111,14 +98,14 @@ class Cost:
             self._first = self._place(schema).steps
             self._look_down(schema)
         except RecursionError:
-            raise TooCostly(TANGLED) from None
+            raise TooCostly(TOO_COMPLEX) from None
 
     def of(self, value: Any) -> int:
-        """At most this many steps, looked for no further than up to `CHECKED`. Raises TooCostly when the value itself
-        is nested too deep."""
+        """At most this many steps; from `CHECK_STEPS` on, the exact number is not looked for. Raises TooCostly when the
+        value itself is nested too deep."""
         total, reaching, level = self._first, 1, [value] if isinstance(value, dict | list) else []
-        for _ in range(MAX_VALUE_DEPTH + 1):
-            if not level or total > CHECKED:
+        for _ in range(bounds.VALUE_DEPTH + 1):
+            if not level or total > bounds.CHECK_STEPS:
                 return total
             inside: list[Any] = []
             for node in level:
@@ -126,7 +113,7 @@ class Cost:
             total += len(inside) * (1 + reaching * self._steps)
             reaching *= self._growth
             level = [child for child in inside if isinstance(child, dict | list)]
-        raise TooCostly(f"It is nested deeper than {MAX_VALUE_DEPTH} levels, too deep to be checked.")
+        raise TooCostly(f"It is nested deeper than {bounds.VALUE_DEPTH} levels, too deep to be checked.")
 
     def _look_down(self, schema: Any) -> None:
         """Find the most that one member or item can meet: as steps, and as schemas that lead further down."""
@@ -159,8 +146,8 @@ class Cost:
 
     def _count(self, more: int) -> None:
         self._counted += more
-        if self._counted > MAX_COUNTED:
-            raise TooCostly(TANGLED)
+        if self._counted > bounds.SCHEMA_MERGED:
+            raise TooCostly(TOO_COMPLEX)
 
     def _place(self, node: Any) -> _Place:
         """What is met where a schema stands. Raises TooCostly when that has no end, or a very late one."""
@@ -176,8 +163,8 @@ class Cost:
                 made.steps += there.steps
                 made.further = made.further or there.further
                 made.chain = max(made.chain, there.chain + 1)
-            if made.chain >= MAX_CHAIN or made.steps > CHECKED:
-                raise TooCostly(TANGLED)
+            if made.chain >= bounds.SCHEMA_CHAIN or made.steps > bounds.CHECK_STEPS:
+                raise TooCostly(TOO_COMPLEX)
             self._places[id(node)] = made
         place = self._places[id(node)]
         if place is None:
@@ -193,7 +180,7 @@ class Cost:
         for word in REFERENCES:
             if word in node:
                 if word != "$ref" and self._document.is_several:
-                    raise TooCostly(TANGLED)  # it may mean another place each time
+                    raise TooCostly(TOO_COMPLEX)  # it may mean another place each time
                 try:
                     target = self._document.target(node, word)
                 except NoShape:

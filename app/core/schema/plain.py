@@ -12,17 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from app import bounds
 from app.core.json.values import same, show, to_json_text
 from app.core.schema.refs import REFERENCES, Document, NoShape
 
 T = TypeVar("T")
 Schema = dict[str, Any]
-MAX_STEPS = 20_000
-"""References and parts that are followed for one form."""
-MAX_HOPS = 50
-MAX_ALTERNATIVES = 50
-MAX_TITLED = 500
-"""Options that get a title; nobody draws a list of more."""
 _ANNOTATIONS = ("title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly")
 _LEADING = frozenset({"allOf", *REFERENCES})
 _SHAPES = _LEADING | frozenset(
@@ -82,7 +77,7 @@ class Schemas:
 
     def _follow(self, schema: Any, seen: tuple[int, ...]) -> Schema:
         self._steps += 1
-        if self._steps > MAX_STEPS:
+        if self._steps > bounds.SCHEMA_FOLLOWED:
             raise NoShape("The schema is too tangled for a form.")
         if schema is True:
             return {}
@@ -91,7 +86,7 @@ class Schemas:
         word = next((each for each in REFERENCES if each in schema), None)
         if word is not None:
             target = self._document.target(schema, word)
-            if id(target) in seen or len(seen) > MAX_HOPS:
+            if id(target) in seen or len(seen) > bounds.SCHEMA_HOPS:
                 raise NoShape("The schema points to itself.")
             old = self._document.old
             beside = {key: part for key, part in schema.items() if key != word and (not old or key in _ANNOTATIONS)}
@@ -150,11 +145,11 @@ class Schemas:
             # `anyOf: [{required: [a]}, {required: [b]}]` says nothing about the shape
             if isinstance(listed, list) and any(isinstance(each, dict) and _SHAPES & each.keys() for each in listed):
                 outer = {key: part for key, part in schema.items() if key not in (word, *_ANNOTATIONS)}
-                return [self._alternative(each, outer) for each in listed[:MAX_ALTERNATIVES]]
+                return [self._alternative(each, outer) for each in listed[: bounds.ALTERNATIVES]]
         kinds = schema.get("type")
         if isinstance(kinds, list) and len(kinds) > 1:
             bare = {key: part for key, part in schema.items() if key not in _ANNOTATIONS}
-            return [{**bare, "type": kind} for kind in kinds[:MAX_ALTERNATIVES]]
+            return [{**bare, "type": kind} for kind in kinds[: bounds.ALTERNATIVES]]
         return []
 
     def _alternative(self, schema: Any, outer: Schema) -> Schema:
@@ -167,7 +162,7 @@ class Schemas:
         """The values to choose from, when that is what a plain schema says."""
         values, names = schema.get("enum"), schema.get("enumNames")
         if isinstance(values, list) and values:
-            if isinstance(names, list) and len(names) == len(values) <= MAX_TITLED:
+            if isinstance(names, list) and len(names) == len(values) <= bounds.TITLED_OPTIONS:
                 return _apart([Option(value, show(name)) for value, name in zip(values, names, strict=True)])
             return self._once("enum", values, _listed)
         for word in ("oneOf", "anyOf"):
@@ -192,7 +187,7 @@ class Schemas:
 
 
 def _listed(values: list[Any]) -> list[Option]:
-    if len(values) > MAX_TITLED:
+    if len(values) > bounds.TITLED_OPTIONS:
         return [Option(value, "") for value in values]
     return _apart([Option(value, show(value)) for value in values])
 

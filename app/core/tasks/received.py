@@ -20,50 +20,25 @@ from typing import Any, Literal
 
 import anyio
 
+from app import bounds
 from app.core.asks import Answer, with_related_task
 from app.core.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
-from app.core.times import LAST_MOMENT, wire_time
+from app.core.tasks.status import POLL, Status, Task, Visit, may_move
+from app.core.times import wire_time
 
-Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
-TERMINAL: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
 TASK_METHODS = frozenset({"tasks/get", "tasks/list", "tasks/result", "tasks/cancel"})
 AWAITING = "Awaiting user input"
-PAGE = 50
-_VISITS = 500
-_RATE = 100.0
-"""Task operations a second that one connection may ask for, in the long run; bursts up to ten times that."""
-
-
-@dataclass(slots=True, frozen=True)
-class Visit:
-    """One thing that happened in the life of a task, for its page."""
-
-    at: float
-    what: str
-    """`created`, `status`, `tasks/get`, `tasks/result`, `tasks/cancel`, `answered`, `notified`, `expired`, `lost`."""
-    text: str = ""
-    seq: int | None = None
 
 
 @dataclass(slots=True)
-class ReceiverTask:
-    """A task we execute. `ttl` counts from creation, in milliseconds; None is unlimited, and says so on the wire."""
+class ReceiverTask(Task):
+    """A task we execute. A `ttl` of None says so on the wire."""
 
-    id: str
-    """Ours, for pages and addresses; the wire's is `task_id`."""
-    task_id: str
     method: str
-    ttl: int | None
     poll_interval: int
-    created_at: float
-    created: float
-    """Monotonic."""
     updated_at: float
     request_seq: int | None = None
     ask_id: str | None = None
-    requested_ttl: int | None = None
-    status: Status = "working"
-    message: str | None = None
     result: dict[str, Any] | None = None
     error: RpcError | None = None
     gone: str | None = None
@@ -71,32 +46,14 @@ class ReceiverTask:
     announced: bool = False
     """The server has taken the reply that names it, so it may hear how it stands (R1-72)."""
     fetched: bool = False
-    visits: list[Visit] = field(default_factory=list)
-    """What happened, oldest first; of very many polls the oldest are forgotten."""
-    polls: int = 0
-    """How often the server asked how it stands, forgotten ones too."""
     settled: anyio.Event = field(default_factory=anyio.Event)
-
-    @property
-    def terminal(self) -> bool:
-        return self.status in TERMINAL
-
-    @property
-    def expires(self) -> float | None:
-        """Monotonic time at which the record goes."""
-        return None if self.ttl is None else self.created + self.ttl / 1000
-
-    @property
-    def expires_at(self) -> float | None:
-        """The same on the wall."""
-        return None if self.ttl is None else min(self.created_at + self.ttl / 1000, LAST_MOMENT)
 
     def wire(self) -> dict[str, Any]:
         """The task object; `ttl` is always a member (R1-13)."""
         task: dict[str, Any] = {
             "taskId": self.task_id,
             "status": self.status,
-            "createdAt": wire_time(self.created_at),
+            "createdAt": wire_time(self.began_at),
             "lastUpdatedAt": wire_time(self.updated_at),
             "ttl": self.ttl,
             "pollInterval": self.poll_interval,
@@ -104,20 +61,6 @@ class ReceiverTask:
         if self.message is not None:
             task["statusMessage"] = self.message
         return task
-
-    def visit(self, at: float, what: str, text: str = "", seq: int | None = None) -> None:
-        """Remember one thing that happened."""
-        if what == "tasks/get":
-            self.polls += 1
-        if len(self.visits) >= _VISITS:
-            oldest = next((at for at, one in enumerate(self.visits) if one.what == "tasks/get"), 1)
-            del self.visits[oldest]
-        self.visits.append(Visit(at, what, text, seq))
-
-
-def may_move(before: Status, after: Status) -> bool:
-    """The legal edges (R1-20)."""
-    return before not in TERMINAL and after != before and (after != "working" or before == "input_required")
 
 
 class ReceiverTasks:
@@ -141,7 +84,7 @@ class ReceiverTasks:
         self._wall, self._mono = wall, mono
         self._notify, self._changed, self._ended, self._new_id = notify, changed, ended, ids
         self._tasks: dict[str, ReceiverTask] = {}
-        self._allowance, self._counted = _RATE * 10, mono()
+        self._allowance, self._counted = bounds.TASK_OPERATIONS * 10, mono()
         self._sooner = anyio.Event()
         self.closed = False
 
@@ -166,8 +109,8 @@ class ReceiverTasks:
             method=method,
             ttl=ttl,
             poll_interval=self._poll() if callable(self._poll) else self._poll,
-            created_at=now,
-            created=self._mono(),
+            began_at=now,
+            began=self._mono(),
             updated_at=now,
             request_seq=seq,
             requested_ttl=requested,
@@ -186,7 +129,8 @@ class ReceiverTasks:
         """The task of this connection; -32602 for any other id (R1-31)."""
         self._allow()
         task = self._find(task_id)
-        task.visit(self._wall(), "tasks/get", task.status, seq)
+        task.polls += 1
+        task.visit(self._wall(), POLL, task.status, seq)
         self._changed(task)
         return task
 
@@ -194,11 +138,11 @@ class ReceiverTasks:
         """One page of tasks, oldest first, and where the next begins (R1-50…R1-52)."""
         self._allow()
         self.expire()
-        ordered = sorted(self._tasks.values(), key=lambda task: (task.created, task.task_id))
+        ordered = sorted(self._tasks.values(), key=lambda task: (task.began, task.task_id))
         after = _cursor(cursor)
         if after is not None:
-            ordered = [task for task in ordered if (task.created, task.task_id) > after]
-        page, rest = ordered[:PAGE], ordered[PAGE:]
+            ordered = [task for task in ordered if (task.began, task.task_id) > after]
+        page, rest = ordered[: bounds.TASK_PAGE], ordered[bounds.TASK_PAGE :]
         return page, _to_cursor(page[-1]) if rest else None
 
     async def get_receiver_task_payload(self, task_id: Any, *, seq: int | None = None) -> dict[str, Any]:
@@ -328,7 +272,9 @@ class ReceiverTasks:
     def _allow(self) -> None:
         """A bucket of operations that refills over time (R1-86)."""
         now = self._mono()
-        self._allowance = min(_RATE * 10, self._allowance + max(0.0, now - self._counted) * _RATE)
+        self._allowance = min(
+            bounds.TASK_OPERATIONS * 10, self._allowance + max(0.0, now - self._counted) * bounds.TASK_OPERATIONS
+        )
         self._counted = now
         if self._allowance < 1:
             raise RpcError(INTERNAL_ERROR, "Too many task operations; slow down")
@@ -336,7 +282,7 @@ class ReceiverTasks:
 
 
 def _to_cursor(task: ReceiverTask) -> str:
-    return base64.urlsafe_b64encode(f"{task.created!r}|{task.task_id}".encode()).decode()
+    return base64.urlsafe_b64encode(f"{task.began!r}|{task.task_id}".encode()).decode()
 
 
 def _cursor(cursor: Any) -> tuple[float, str] | None:
@@ -368,7 +314,7 @@ def is_fast(gap: float, task: ReceiverTask) -> bool:
 def manners(task: ReceiverTask) -> list[Remark]:
     """How the server treated a task: polls too fast, polls after the end, a result never fetched (R1-87)."""
     remarks = []
-    polls = [visit for visit in task.visits if visit.what == "tasks/get"]
+    polls = [visit for visit in task.visits if visit.what == POLL]
     fetches = [visit for visit in task.visits if visit.what == "tasks/result"]
     gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(polls)]
     fast = [gap for gap in gaps if is_fast(gap, task)]

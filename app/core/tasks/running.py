@@ -11,24 +11,17 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from app import bounds
 from app.core.asks import related_task_of
-from app.core.times import LAST_MOMENT, wire_time
+from app.core.rules import catalogue
+from app.core.tasks.status import STATUSES, Status, Task, may_move
+from app.core.times import wire_time
 from app.core.wire import NO_FINDINGS, Finding, Findings
 
-Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
-STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
-TERMINAL: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
 TaskSupport = Literal["required", "optional", "forbidden", "absent"]
 Ending = Literal["not found", "lost", "not listed"]
 
-DEFAULT_POLL_MS = 1_000
-"""Between two polls when the server does not say (R2-10)."""
-FASTEST_POLL_MS = 500
-"""We never poll faster, whatever the server says (F18)."""
 IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
-_VISITS = 500
-_WORDS = 2_000
-_MOST_MS = 10**15
 
 
 # --------------------------------------------------------------------------------------------------------- the wire
@@ -97,26 +90,6 @@ EXTENSION = TaskWire(
     update="tasks/update",
 )
 """Tasks of the extension `io.modelcontextprotocol/tasks`: the server alone decides, and the task says it all (R7)."""
-
-
-def spelling(said: Any) -> Finding:
-    """`resultType` of `tasks/get` is "complete"; two examples of the extension's page say "task" (R7-11)."""
-    return Finding(
-        "R7-11",
-        "note",
-        f"`resultType` of this status is {repr(said)[:40]}; the rule says `complete`.",
-        "The extension's own examples disagree, so both are taken.",
-    )
-
-
-def no_outcome(member: str) -> Finding:
-    """A task that has ended without saying how."""
-    return Finding("R7-11", "must", f"The task has ended, and there is no `{member}` in it.", "")
-
-
-def no_requests() -> Finding:
-    """A task that waits for input and does not say which."""
-    return Finding("R7-11", "must", "The task waits for input, and there are no `inputRequests` in it.", "")
 
 
 @dataclass(slots=True, frozen=True)
@@ -197,43 +170,34 @@ class Seen:
 def read_task(wire: TaskWire, value: Any) -> tuple[Seen | None, list[Finding]]:
     """A task object, and what is wrong with it (R2-08). None when it has no usable id."""
     if not isinstance(value, dict):
-        return None, [_wrong("This is no task object.", "It was ignored.")]
+        return None, [catalogue.task_no_object()]
     findings = []
     task_id, status = value.get("taskId"), value.get("status")
     if not isinstance(task_id, str) or not task_id:
-        return None, [_wrong("The task has no `taskId`.", "Nobody can ask for it; it was ignored.")]
+        return None, [catalogue.task_without_id()]
     if status not in STATUSES:
         shown = repr(status)[:60] if status is not None else "missing"
-        findings.append(
-            _wrong(f"The status of the task is {shown}, which is none of the five.", "Parley goes on polling.")
-        )
+        findings.append(catalogue.task_status_unknown(shown=shown))
         status = None
     missing = [name for name in ("createdAt", "lastUpdatedAt", wire.ttl) if name not in value]
     if missing:
-        named = ", ".join(f"`{name}`" for name in missing)
-        findings.append(_wrong(f"The task lacks {named}.", "They are required. Parley goes on without."))
+        findings.append(catalogue.task_incomplete(named=", ".join(f"`{name}`" for name in missing)))
     ttl, sound = _milliseconds(value.get(wire.ttl), least=0)
     if not sound:
-        findings.append(_wrong(f"`{wire.ttl}` is no number of milliseconds, nor null.", "Taken as unlimited."))
+        findings.append(catalogue.task_ttl_improper(name=wire.ttl))
     poll, sound = _milliseconds(value.get(wire.poll), least=0)
     if not sound:
-        findings.append(
-            _wrong(f"`{wire.poll}` is no number of milliseconds.", f"Parley polls every {DEFAULT_POLL_MS} ms.")
-        )
+        findings.append(catalogue.task_poll_improper(name=wire.poll, default=bounds.POLL_MS))
     message = value.get("statusMessage")
     return Seen(
         task_id,
         status,
         ttl,
         poll,
-        message[:_WORDS] if isinstance(message, str) else None,
+        message[: bounds.TASK_WORDS] if isinstance(message, str) else None,
         _text(value.get("createdAt")),
         _text(value.get("lastUpdatedAt")),
     ), findings
-
-
-def _wrong(text: str, advice: str) -> Finding:
-    return Finding("R2-08", "must", text, advice)
 
 
 def _text(value: Any) -> str | None:
@@ -246,56 +210,26 @@ def _milliseconds(value: Any, *, least: int) -> tuple[int | None, bool]:
         return None, True
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
         return None, False
-    return int(min(value, _MOST_MS)), True
-
-
-def may_move(before: Status, after: Status) -> bool:
-    """The legal edges (R1-20); staying is no move."""
-    return before not in TERMINAL and after != before
+    return int(min(value, bounds.TASK_MS)), True
 
 
 def poll_seconds(poll: int | None) -> float:
     """How long to wait between two polls: as the server says, within reason (R2-10, F18)."""
-    return max(FASTEST_POLL_MS, DEFAULT_POLL_MS if poll is None else poll) / 1000
-
-
-@dataclass(slots=True, frozen=True)
-class Visit:
-    """One thing that happened in the life of a task."""
-
-    at: float
-    what: str
-    """`created`, `notified`, `asked`, `answered`, `outlived`, `not found`, `lost`, `known`, `stopped`, or a method."""
-    text: str = ""
-    seq: int | None = None
-    """Of the request, or of the notification."""
-    reply_seq: int | None = None
-    words: str = ""
-    """What the server said with its status."""
+    return max(bounds.FASTEST_POLL_MS, bounds.POLL_MS if poll is None else poll) / 1000
 
 
 @dataclass(slots=True)
-class ClientTask:
+class ClientTask(Task):
     """A task that the server executes for us. Mirrors the server's status; `gone` when it can no longer be asked."""
 
-    id: str
-    """Ours, for pages and addresses; the wire's is `task_id`."""
-    task_id: str
     wire: TaskWire
     connection: int
     """Which connection of the session knows it."""
-    known_at: float
-    known: float
-    """Monotonic: when we first heard of it, which is when its TTL begins for us."""
-    status: Status = "working"
-    message: str | None = None
-    ttl: int | None = None
     poll: int | None = None
     created_at: str | None = None
     updated_at: str | None = None
     call_id: str | None = None
     tool: str = ""
-    requested_ttl: int | None = None
     immediate: str | None = None
     """What the server wants a model to hear at once (R2-44)."""
     gone: Ending | None = None
@@ -319,15 +253,12 @@ class ClientTask:
     """Which ask each key of its `inputRequests` became; a key is asked once (R7-21)."""
     next_poll: float | None = None
     """Monotonic: when the next poll is due."""
-    polls: int = 0
     notified: int = 0
     asks: list[str] = field(default_factory=list)
     log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
     """Who knows what was remarked about it."""
     beside: set[int] = field(default_factory=set)
     """The messages that were remarked on for its sake."""
-    visits: list[Visit] = field(default_factory=list)
-    """What happened, oldest first; of very many polls the oldest are forgotten."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -335,32 +266,9 @@ class ClientTask:
         return self.log.findings_of(self.beside, [self.id], about=self.id)
 
     @property
-    def terminal(self) -> bool:
-        return self.status in TERMINAL
-
-    @property
     def live(self) -> bool:
         """It may still change, and we can ask for it."""
         return not self.terminal and self.gone is None
-
-    @property
-    def expires(self) -> float | None:
-        """Monotonic time at which its TTL is over."""
-        return None if self.ttl is None else self.known + self.ttl / 1000
-
-    @property
-    def expires_at(self) -> float | None:
-        """The same on the wall."""
-        return None if self.ttl is None else min(self.known_at + self.ttl / 1000, LAST_MOMENT)
-
-    def visit(
-        self, at: float, what: str, text: str = "", seq: int | None = None, reply: int | None = None, words: str = ""
-    ) -> None:
-        """Remember one thing that happened."""
-        if len(self.visits) >= _VISITS:
-            polls = (place for place, one in enumerate(self.visits) if one.what == self.wire.get)
-            del self.visits[next(polls, 1)]
-        self.visits.append(Visit(at, what, text, seq, reply, words))
 
     def take(self, seen: Seen, at: float) -> tuple[bool, list[Finding]]:
         """What the server says now: whether anything changed, and what is wrong with it.
@@ -369,8 +277,7 @@ class ClientTask:
         self.ttl, self.poll = seen.ttl, seen.poll
         status = self.status if seen.status is None else seen.status
         if status != self.status and not may_move(self.status, status):
-            text = f"The task went from `{self.status}` to `{status}`; nothing leaves `{self.status}`."
-            return False, [_wrong(text, "Parley stays with the first end.")]
+            return False, [catalogue.task_leaves_its_end(before=self.status, now=status)]
         changed = (status, seen.message) != (self.status, self.message)
         self.status, self.message = status, seen.message
         if seen.created_at is not None:
@@ -385,8 +292,8 @@ class ClientTask:
         task: dict[str, Any] = {
             "taskId": self.task_id,
             "status": self.status,
-            "createdAt": self.created_at or wire_time(self.known_at),
-            "lastUpdatedAt": self.updated_at or self.created_at or wire_time(self.known_at),
+            "createdAt": self.created_at or wire_time(self.began_at),
+            "lastUpdatedAt": self.updated_at or self.created_at or wire_time(self.began_at),
             self.wire.ttl: self.ttl,
         }
         if self.poll is not None:
@@ -399,56 +306,10 @@ class ClientTask:
 # ---------------------------------------------------------------------------------------------------------- findings
 
 
-def dropped(reason: str) -> Finding:
-    """A call that was wanted as a task, and is sent plainly because it must not be one (R2-01, R2-02)."""
-    return Finding("R2-02", "note", f"Called plainly, not as a task. {reason}", "`task` was left out, as it must be.")
-
-
-def forced(text: str) -> Finding:
-    """A call that the rules forbid, sent because somebody insisted."""
-    return Finding("R2-01", "note", f"Sent on purpose against the rules. {text}", "A server may refuse it.")
-
-
-def first_status(wire: TaskWire, status: Status | None) -> Finding | None:
+def first_status(wire: TaskWire, status: Status | None) -> list[Finding]:
     """A new task begins with `working` (R2-08). One with a status that nobody knows is remarked already."""
-    if status is None or status in wire.starts:
-        return None
-    return _wrong(f"The task began with the status `{status}`; it must begin with `working`.", "Followed all the same.")
-
-
-def ignored_task() -> Finding:
-    """An ordinary result for a call that was sent as a task (R2-07)."""
-    return Finding(
-        "R2-07",
-        "should",
-        "The call was sent as a task, and the server answered with an ordinary result.",
-        "It is shown as the result; there is no task to follow.",
-    )
-
-
-def unasked_task() -> Finding:
-    """A task for a call that did not ask for one (R2-07)."""
-    return Finding(
-        "R2-07",
-        "must",
-        "The server answered with a task, and the call did not ask for one.",
-        "Parley follows it. Another client would show nothing.",
-    )
-
-
-def plain_allowed() -> Finding:
-    """A tool that runs only as a task, and answered a plain call with a result (R2-04)."""
-    return Finding(
-        "R2-04",
-        "must",
-        "The tool says `taskSupport: required`, and a plain call was not refused with -32601.",
-        "What it answered is shown as its result.",
-    )
-
-
-def known_id() -> Finding:
-    """A new task with the id of another one (R2-08)."""
-    return _wrong("The server gave this task the id of another one.", "Both are followed; they cannot be told apart.")
+    proper = status is None or status in wire.starts
+    return [] if proper else [catalogue.task_begins_otherwise(status=status)]
 
 
 def related(result: Any, task_id: str) -> list[Finding]:
@@ -456,29 +317,4 @@ def related(result: Any, task_id: str) -> list[Finding]:
     found = related_task_of(result) if isinstance(result, dict) else None
     if found == task_id:
         return []
-    text = "names another task" if found is not None else "does not name its task"
-    return [
-        Finding(
-            "R2-22",
-            "must",
-            f"The result of the task {text} in `_meta` (`io.modelcontextprotocol/related-task`).",
-            "A client with several tasks could mix them up.",
-        )
-    ]
-
-
-def should_have_failed() -> Finding:
-    """A tool error in a task that is `completed` (R2-23)."""
-    return Finding(
-        "R2-23", "note", "The result has `isError`, and the task is `completed`; it should be `failed`.", "Shown as is."
-    )
-
-
-def still_there(seconds: float) -> Finding:
-    """A task that goes on after its TTL (F18)."""
-    return Finding(
-        "F18",
-        "note",
-        f"The task has not ended within its TTL of {seconds:g} s, and the server still has it.",
-        "Parley goes on polling until it ends. The server may delete it at any time now.",
-    )
+    return [catalogue.task_result_names(names="does not name its task" if found is None else "names another task")]

@@ -169,10 +169,6 @@ class LinkHost(Protocol):
         """The server wrote a line to its stderr."""
         ...
 
-    def exchanged(self, exchange: Exchange, seq: int | None = None) -> None:
-        """An HTTP request of ours begins; `seq` is the frame that leaves with it, when one does."""
-        ...
-
     def step(self, text: str, *, seq: int | None = None, code: str | None = None) -> None:
         """One step of how the connection came about."""
         ...
@@ -186,5 +182,5 @@ class LinkHost(Protocol):
         ...
 
     def others_wait(self) -> bool:
-        """Whether another session waits for an answer right now."""
+        """Whether somebody waits for another session right now."""
         ...

@@ -1,6 +1,6 @@
 """Streamable HTTP, and the older HTTP with SSE: links of our own on the guarded client.
 
-Ours rather than the SDK's transports, which is the simpler way out of their faults (sdk-cookbook.md §5, §7): there, a
+Ours rather than the SDK's transports, which is the simpler way out of their faults: there, a
 network error on one POST ends the connection, a 500 leaves a caller hanging, a slow notification delays everybody, the
 GET stream is given up after two errors, bodies are read without a limit and parsed in the event loop. Containing each
 from outside took more code than the few hundred lines here, and would still not show the exact bytes.
@@ -22,8 +22,11 @@ from urllib.parse import urldefrag, urljoin
 import anyio
 import anyio.abc
 
+from app import bounds
 from app.core.errors import Trouble
 from app.core.json.text import parse
+from app.core.log import MessageLog
+from app.core.rules import catalogue
 from app.core.targets import HttpTarget
 from app.core.wire import Exchange, Finding, RpcId, id_key
 from app.egress import Answer, Egress, EgressError, split
@@ -44,25 +47,9 @@ from app.protocol.links.base import (
 from app.secrecy import masked_url
 from app.settings import Limits
 
-_QUEUE = 64
-_SLICE = 4 * 1024
-"""How much of a chunk is parsed at once; others get their turn between two slices."""
 _LARGE = 256 * 1024
 _REST_SECONDS = 0.002
-_SHORT_READ = 30.0
-"""Silence that is too long for the answer to a notification or a reply; nobody is thinking there."""
-_RETRY_SECONDS = 1.0
-_RETRY_AT_LEAST = 0.02
-"""A server may ask us back at once, and still must not make us spin."""
-_RETRY_AT_MOST = 30.0
-_STEADY_SECONDS = 20.0
-"""A stream that was open so long did not fail, though nothing came."""
-_RESUMES = 5
 _RESUMES_NOTE = "The stream of an answer ended before its reply, and is resumed."
-_GOODBYE_SECONDS = 2.0
-_LINGER_SECONDS = 10.0
-"""How long the POST of a request that nobody waits for any more may go on: late replies are worth seeing, idle sockets
-are not."""
 _ENDED_EARLY = Trouble("cut", "The stream ended before the reply came.", "Look at the server's log, then call again.")
 _NOT_RESUMED = Trouble(
     "cut",
@@ -83,9 +70,6 @@ _NOT_FOUND_AGAIN = Trouble(
 _NOT_NOW = frozenset({429, 502, 503, 504})
 """What is said of a moment, often by somebody in front of the server, and not of the stream that was asked for."""
 _BODY_SHOWN = 300
-_ADDRESS_LONGEST = 8 * 1024
-"""An address that a server names, in `Location` or as `endpoint`; of a longer one only the length is looked at."""
-_SHOWN = 65536
 _BOM = b"\xef\xbb\xbf"
 _FIELD_NAME = len(b"data: ")
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}")
@@ -148,7 +132,7 @@ class SseParser:
         del self._buffer[:start]
         self._searched = len(self._buffer)
         if self._size + len(self._buffer) > self._limit + _FIELD_NAME:
-            events.append(self._refused(bytes(self._buffer[:_SHOWN]), self._size + len(self._buffer)))
+            events.append(self._refused(bytes(self._buffer[: bounds.REFUSAL_BYTES]), self._size + len(self._buffer)))
             self._buffer.clear()
             self._searched = 0
         return events
@@ -251,7 +235,7 @@ def content_trouble(content_type: str, body: bytes) -> Trouble:
 
 def _shown_address(text: str) -> str:
     """An address that a server named, as it may be shown."""
-    return masked_url(text) if len(text) <= _ADDRESS_LONGEST else f"an address of {len(text):,} characters"
+    return masked_url(text) if len(text) <= bounds.SERVER_ADDRESS else f"an address of {len(text):,} characters"
 
 
 def _excerpt(body: bytes) -> str:
@@ -281,7 +265,7 @@ def _redirect(answer: Answer, url: str) -> str | None:
     if answer.status not in (307, 308):
         return None
     named = answer.header("location")
-    if len(named) > _ADDRESS_LONGEST:
+    if len(named) > bounds.SERVER_ADDRESS:
         return None
     where = _joined(url, named)
     try:
@@ -300,34 +284,11 @@ def _joined(base: str, named: str) -> str:
 
 def _type_finding(media: str) -> Finding:
     found = f"is of the type {media[:100]}" if media else "has no content type"
-    return Finding(
-        "R5-41",
-        "must",
-        f"This answer {found}; a request is answered with application/json or text/event-stream.",
-        "Other clients refuse it. Parley took it all the same.",
-    )
+    return catalogue.other_content_type(found=found)
 
 
 def _status_finding(status: int) -> Finding:
-    if status == 202:
-        return Finding(
-            "R5-41",
-            "should",
-            "This reply came with the status 202, which means that there is none.",
-            "Other clients do not read it. Answer a request with 200.",
-        )
-    return Finding(
-        "R5-41", "note", f"This reply came with the status {status}.", "A request is usually answered with 200."
-    )
-
-
-def _accepted_finding(kind: str, status: int) -> Finding:
-    return Finding(
-        "R5-41",
-        "must",
-        f"The server answered this {kind} with {status}; it accepts one with 202 and no body.",
-        "Other clients may wait for more, or take it for a failure.",
-    )
+    return catalogue.reply_with_202() if status == 202 else catalogue.reply_with_status(status=status)
 
 
 def _message_in(event: SseEvent, rule: str = "R5-41") -> tuple[Finding, ...] | None:
@@ -338,14 +299,7 @@ def _message_in(event: SseEvent, rule: str = "R5-41") -> tuple[Finding, ...] | N
         return ()
     if b'"jsonrpc"' not in event.data:
         return None
-    return (
-        Finding(
-            rule,
-            "should",
-            f"This message came as an event of the type `{event.event[:60]}`.",
-            "Other clients drop it: messages are events of the type `message`, or of none.",
-        ),
-    )
+    return (catalogue.other_event_type(rule=rule, event=event.event),)
 
 
 class _TooLarge(Exception):
@@ -358,10 +312,10 @@ def _first(parts: list[bytes]) -> bytes:
     """The beginning of an event that was refused, without putting the rest of it together."""
     found = b""
     for part in parts:
-        found += part[:_SHOWN]
-        if len(found) >= _SHOWN:
+        found += part[: bounds.REFUSAL_BYTES]
+        if len(found) >= bounds.REFUSAL_BYTES:
             break
-    return found[:_SHOWN]
+    return found[: bounds.REFUSAL_BYTES]
 
 
 async def _body(chunks: AsyncIterator[bytes], limit: int) -> bytes:
@@ -370,11 +324,11 @@ async def _body(chunks: AsyncIterator[bytes], limit: int) -> bytes:
     async for chunk in chunks:
         found += chunk
         if len(found) > limit:
-            raise _TooLarge(bytes(found[:_SHOWN]), len(found))
+            raise _TooLarge(bytes(found[: bounds.REFUSAL_BYTES]), len(found))
     return bytes(found)
 
 
-async def _beginning(answer: Answer, limit: int = _SHOWN) -> bytes:
+async def _beginning(answer: Answer, limit: int = bounds.REFUSAL_BYTES) -> bytes:
     """The beginning of a body that is only shown."""
     found = bytearray()
     async for chunk in answer.body:
@@ -390,10 +344,10 @@ async def _beginning(answer: Answer, limit: int = _SHOWN) -> bytes:
 class _HttpLink:
     """What both HTTP transports share: the queue, the headers, the record of exchanges."""
 
-    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
         self._target, self._limits, self._host = target, limits, host
-        self._exchanges = Exchanges(egress, host, target.secret)
-        self._put, self._take = anyio.create_memory_object_stream[Inbound](_QUEUE)
+        self._exchanges = Exchanges(egress, log, target.secret)
+        self._put, self._take = anyio.create_memory_object_stream[Inbound](bounds.LINK_QUEUE)
         self._group: anyio.abc.TaskGroup | None = None
         self._waiting: dict[RpcId, anyio.CancelScope] = {}
         self._stateless: set[RpcId] = set()
@@ -420,7 +374,7 @@ class _HttpLink:
         items: list[Inbound] = []
         try:
             items.append(await self._take.receive())
-            while len(items) < _QUEUE:
+            while len(items) < bounds.LINK_QUEUE:
                 items.append(self._take.receive_nowait())
         except anyio.WouldBlock:
             pass
@@ -442,7 +396,7 @@ class _HttpLink:
         if stateless and not answered:
             scope.cancel()
         else:
-            scope.deadline = anyio.current_time() + _LINGER_SECONDS
+            scope.deadline = anyio.current_time() + bounds.LINGER_SECONDS
 
     async def ended(self) -> Trouble:
         """Why it ended."""
@@ -490,7 +444,7 @@ class _HttpLink:
         return f"The server redirected here ({status})."
 
     async def _gently(self, answer: Answer) -> AsyncIterator[bytes]:
-        """The body in chunks. A large one rests while another session waits for an answer, and its sender with it."""
+        """The body in chunks. A large one rests while somebody waits for another session, and its sender with it."""
         read = 0
         async for chunk in answer.body:
             yield chunk
@@ -501,8 +455,8 @@ class _HttpLink:
     async def _events(self, answer: Answer) -> AsyncIterator[SseEvent | Oversized]:
         parser = SseParser(self._limits.message_bytes)
         async for chunk in self._gently(answer):
-            for at in range(0, len(chunk), _SLICE):
-                for event in parser.feed(chunk[at : at + _SLICE]):
+            for at in range(0, len(chunk), bounds.STREAM_SLICE):
+                for event in parser.feed(chunk[at : at + bounds.STREAM_SLICE]):
                     yield event
                     if isinstance(event, Oversized):
                         return
@@ -515,7 +469,7 @@ class _HttpLink:
         if about.kind == "request":
             await self._tell(Failed(about.rpc_id, trouble))
         else:
-            await self._tell(Remarked(about.seq, Finding("R5-41", "note", trouble.message, trouble.advice)))
+            await self._tell(Remarked(about.seq, catalogue.post_failed(message=trouble.message, advice=trouble.advice)))
 
 
 @contextmanager
@@ -536,8 +490,8 @@ def _delivering(about: Outbound) -> Iterator[None]:
 class StreamableLink(_HttpLink):
     """Streamable HTTP of 2025-03-26 and later (R5-41…R5-46)."""
 
-    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
-        super().__init__(target, limits, egress, host)
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
+        super().__init__(target, limits, egress, host, log)
         self._session_id: str | None = None
 
     def _headers(self, accept: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
@@ -571,7 +525,7 @@ class StreamableLink(_HttpLink):
         while True:
             headers = self._headers("application/json, text/event-stream", content, *about.headers)
             exchange = self._exchanges.begin("POST", url, headers, about.seq, note)
-            silence = None if about.kind == "request" else _SHORT_READ
+            silence = None if about.kind == "request" else bounds.SHORT_READ_SECONDS
             try:
                 async with self._exchanges.send(exchange, url, headers, raw, read=silence) as answer:
                     where = _redirect(answer, url) if url == self._target.url else None
@@ -596,7 +550,8 @@ class StreamableLink(_HttpLink):
             await self._keep_session(answer, about)
         if about.kind != "request":
             if answer.status != 202:
-                await self._tell(Remarked(about.seq, _accepted_finding(about.kind, answer.status)))
+                finding = catalogue.accepted_with_status(kind=about.kind, status=answer.status)
+                await self._tell(Remarked(about.seq, finding))
         elif _compressed(answer):
             await self._failed(about, exchange, _COMPRESSED)
         elif media == "text/event-stream":
@@ -625,8 +580,7 @@ class StreamableLink(_HttpLink):
             if await self._is_settled(about.rpc_id):
                 return
         if answer.status == 202:
-            words = "The server accepted this request (202) and answered nothing."
-            await self._tell(Remarked(about.seq, Finding("R5-41", "must", words, "")))
+            await self._tell(Remarked(about.seq, catalogue.accepted_without_reply()))
         elif is_json:
             trouble = Trouble("no-reply", "The answer does not contain the reply.", "")
             await self._failed(about, exchange, trouble)
@@ -638,10 +592,7 @@ class StreamableLink(_HttpLink):
         if not found:
             return
         if _SESSION_ID.fullmatch(found) is None:
-            finding = Finding(
-                "R5-45", "must", "The session id is not made of visible ASCII characters.", "It is not used."
-            )
-            await self._tell(Remarked(about.seq, finding))
+            await self._tell(Remarked(about.seq, catalogue.improper_session_id()))
             return
         self._session_id = found
 
@@ -691,7 +642,7 @@ class StreamableLink(_HttpLink):
     ) -> _Resume | None:
         """Frames of an SSE answer, until it ends; how to go on when it ended before the reply came."""
         last_id = None if before is None else before.last_id
-        retry = _RETRY_SECONDS if before is None else before.after
+        retry = bounds.RETRY_SECONDS if before is None else before.after
         cut: EgressError | None = None
         try:
             async for event in self._events(answer):
@@ -699,7 +650,7 @@ class StreamableLink(_HttpLink):
                     await self._too_large(about, exchange, event.prefix, event.size)
                     return None
                 last_id = event.id if event.id is not None else last_id
-                retry = max(event.retry / 1000, _RETRY_AT_LEAST) if event.retry is not None else retry
+                retry = max(event.retry / 1000, bounds.RETRY_AT_LEAST) if event.retry is not None else retry
                 findings = _message_in(event)
                 if findings is not None:
                     await self._tell(Frame(event.data, about.rpc_id, exchange, "event", findings))
@@ -731,7 +682,7 @@ class StreamableLink(_HttpLink):
             exchange = self._exchanges.begin("GET", url, headers, note=_RESUMES_NOTE)
             try:
                 async with self._exchanges.send(exchange, url, headers) as answer:
-                    if answer.status in _NOT_NOW and failures + 1 < _RESUMES:
+                    if answer.status in _NOT_NOW and failures + 1 < bounds.RESUMES:
                         failures += 1
                         continue
                     if answer.status == 405:
@@ -747,7 +698,7 @@ class StreamableLink(_HttpLink):
                     again = await self._stream(answer, about, exchange, resume)
             except EgressError as fault:
                 failures += 1
-                if failures == _RESUMES:
+                if failures == bounds.RESUMES:
                     await self._failed(about, exchange, egress_trouble(fault, url))
                     return
                 continue
@@ -757,7 +708,7 @@ class StreamableLink(_HttpLink):
 
     async def _listen(self) -> None:
         """The GET stream, on which a server speaks unasked (R5-42): kept up for as long as the connection lives."""
-        url, last_id, wait = self._url, None, _RETRY_SECONDS  # type: str, str | None, float
+        url, last_id, wait = self._url, None, bounds.RETRY_SECONDS  # type: str, str | None, float
         opened, retry = False, None  # type: bool, float | None
         while self._trouble is None:
             began, heard, words = None, False, "ended"  # type: float | None, bool, str
@@ -799,17 +750,19 @@ class StreamableLink(_HttpLink):
                                 break
                             heard = True
                             last_id = event.id if event.id is not None else last_id
-                            retry = max(event.retry / 1000, _RETRY_AT_LEAST) if event.retry is not None else retry
+                            retry = max(event.retry / 1000, bounds.RETRY_AT_LEAST) if event.retry is not None else retry
                             findings = _message_in(event)
                             if findings is not None:
                                 await self._tell(Frame(event.data, None, exchange, "unasked", findings))
             except EgressError as fault:
                 words = egress_trouble(fault, url).message
             # A stream that somebody in between ends for its silence did not fail, however often that happens.
-            if began is not None and (heard or retry is not None or anyio.current_time() - began >= _STEADY_SECONDS):
-                wait = _RETRY_SECONDS if retry is None else retry
+            if began is not None and (
+                heard or retry is not None or anyio.current_time() - began >= bounds.STEADY_SECONDS
+            ):
+                wait = bounds.RETRY_SECONDS if retry is None else retry
             else:
-                wait = min(wait * 2, _RETRY_AT_MOST)
+                wait = min(wait * 2, bounds.RETRY_AT_MOST)
             self._host.stream_changed(f"down, trying again in {wait:g} s: {words}")
             await anyio.sleep(wait)
 
@@ -819,8 +772,8 @@ class StreamableLink(_HttpLink):
             return
         headers = self._headers("application/json, text/event-stream")
         exchange = self._exchanges.begin("DELETE", self._url, headers)
-        with anyio.move_on_after(_GOODBYE_SECONDS), suppress(EgressError):
-            async with self._exchanges.send(exchange, self._url, headers, connect=1, read=_GOODBYE_SECONDS):
+        with anyio.move_on_after(bounds.GOODBYE_SECONDS), suppress(EgressError):
+            async with self._exchanges.send(exchange, self._url, headers, connect=1, read=bounds.GOODBYE_SECONDS):
                 pass
 
 
@@ -838,8 +791,8 @@ class _Resume:
 class SseLink(_HttpLink):
     """HTTP with SSE of 2024-11-05: one stream for everything the server says, POSTs for what we say (R5-47)."""
 
-    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> None:
-        super().__init__(target, limits, egress, host)
+    def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
+        super().__init__(target, limits, egress, host, log)
         self._endpoint: str | None = None
         self._named: str | None = None
         """The endpoint as the server named it, before any redirect."""
@@ -868,7 +821,7 @@ class SseLink(_HttpLink):
         while True:
             exchange = self._exchanges.begin("POST", url, headers, about.seq, note)
             try:
-                async with self._exchanges.send(exchange, url, headers, raw, read=_SHORT_READ) as answer:
+                async with self._exchanges.send(exchange, url, headers, raw, read=bounds.SHORT_READ_SECONDS) as answer:
                     where = _redirect(answer, url) if url == self._named else None
                     if where is None:
                         if not 200 <= answer.status < 300:
@@ -931,8 +884,8 @@ class SseLink(_HttpLink):
 
     def _found_endpoint(self, data: bytes) -> Trouble | None:
         """Where to POST. It must be of the same origin: a server does not get to aim us at somebody else."""
-        if len(data) > _ADDRESS_LONGEST:
-            said = f"The server named an endpoint of {len(data):,} bytes, and Parley takes {_ADDRESS_LONGEST:,}."
+        if len(data) > bounds.SERVER_ADDRESS:
+            said = f"The server named an endpoint of {len(data):,} bytes, and Parley takes {bounds.SERVER_ADDRESS:,}."
             return Trouble("endpoint", said, "Check the server.")
         try:
             where = _joined(self._url, data.decode(errors="replace").strip())
@@ -954,13 +907,15 @@ class SseLink(_HttpLink):
 
 
 @asynccontextmanager
-async def open_http(target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost) -> AsyncGenerator[Link, None]:
+async def open_http(
+    target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog
+) -> AsyncGenerator[Link, None]:
     """A link to an HTTP server. Nothing is dialled before the first frame, so this cannot fail on the network."""
     try:
         split(target.url)
     except EgressError as fault:
         raise LinkError(egress_trouble(fault, target.url)) from None
-    link = (SseLink if target.transport == "sse" else StreamableLink)(target, limits, egress, host)
+    link = (SseLink if target.transport == "sse" else StreamableLink)(target, limits, egress, host, log)
     try:
         yield link
     finally:

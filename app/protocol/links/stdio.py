@@ -2,7 +2,7 @@
 
 Owns how a server is started or dialled, how its bytes become frames, and how it is ended. Knows JSON-RPC not at all:
 a frame is bytes, and whoever reads it decides what it is. stdio is ours rather than the SDK's, which loses the exact
-line, the exit code and, on one bad byte, the session (sdk-cookbook.md §7).
+line, the exit code and, on one bad byte, the session.
 
 Ending a child (R5-06): close its stdin, wait; SIGTERM to its process group, wait; SIGKILL to the group, reap. The
 whole takes at most 5 seconds, also when the caller is cancelled, and ends grandchildren that stayed in the group; where
@@ -25,6 +25,7 @@ import anyio.abc
 import anyio.lowlevel
 import anyio.to_thread
 
+from app import bounds
 from app import process as system
 from app.core.errors import Trouble
 from app.core.targets import StdioTarget
@@ -35,15 +36,9 @@ from app.settings import Limits
 INHERITED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """What a child sees of our environment, besides what the person typed: nothing that could hold a secret."""
 
-_CHUNK = 64 * 1024
-_AT_ONCE = 256
-"""Lines of stderr kept before others get their turn."""
-_AFTER_EXIT_SECONDS = 0.5
-"""A child that ended may have left bytes in the pipe; a grandchild that holds the pipe open may not keep us waiting."""
-
 
 class LineSplitter:
-    """Chunks in, lines out, in linear time whatever the length of a line (sdk-cookbook.md §7)."""
+    """Chunks in, lines out, in linear time whatever the length of a line."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -129,7 +124,7 @@ class StdioLink:
             # Whoever is still busy with what came before has not looked whether there is more.
             while seen != self._chunks or not self._waits:
                 seen = self._chunks
-                await anyio.sleep(_AFTER_EXIT_SECONDS)
+                await anyio.sleep(bounds.AFTER_EXIT_SECONDS)
             self._over = True
             self._reading.cancel()
             group.cancel_scope.cancel()
@@ -141,7 +136,7 @@ class StdioLink:
             self._waits = True
             with anyio.CancelScope() as self._reading:
                 try:
-                    chunk = await self._stdout.receive(_CHUNK)
+                    chunk = await self._stdout.receive(bounds.PIPE_CHUNK)
                 except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
                     self._over = True
             self._waits = False
@@ -169,7 +164,7 @@ class StdioLink:
 
     async def ended(self) -> Trouble:
         """The exit status, when the child is gone; else that it closed its output."""
-        with anyio.move_on_after(_AFTER_EXIT_SECONDS):
+        with anyio.move_on_after(bounds.AFTER_EXIT_SECONDS):
             await self._process.wait()
             await self._stderr_over.wait()
         code = self._process.returncode
@@ -183,9 +178,9 @@ class StdioLink:
         splitter = LineSplitter(self._limits.stderr_line_bytes * 4)
         try:
             while True:
-                for number, line in enumerate(splitter.feed(await self._stderr.receive(_CHUNK)), 1):
+                for number, line in enumerate(splitter.feed(await self._stderr.receive(bounds.PIPE_CHUNK)), 1):
                     self._on_stderr(_start_of(line))
-                    if number % _AT_ONCE == 0:
+                    if number % bounds.STDERR_AT_ONCE == 0:
                         await anyio.lowlevel.checkpoint()
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             rest = splitter.rest()
@@ -209,7 +204,7 @@ class StdioLink:
             if await self._anybody_left():
                 self._signal(number)
                 system.tell(self._family, number)
-                await self._all_gone(_AFTER_EXIT_SECONDS)
+                await self._all_gone(bounds.AFTER_EXIT_SECONDS)
 
     async def _gone(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.core import asks
 from app.core.asks import Answer, AnsweredBy, Ask
-from app.core.errors import INTERNAL_ERROR, Refused
+from app.core.errors import INTERNAL_ERROR, Invalid
 from app.core.options import Root
 from app.sessions.answerers.base import Answerer
 from app.sessions.identity import Identity
@@ -20,7 +20,7 @@ class Person(Answerer):
         self._roots = roots
 
     def says(self, ask: Ask, said: dict[str, Any], by: Identity) -> Answer:
-        """The answer that a form or a script sent, in the words of the JSON interface. Raises Refused, with the fields
+        """The answer that a form or a script sent, in the words of the JSON interface. Raises Invalid, with the fields
         that are wrong, for what is none; whether it fits the ask is not looked at."""
         who, forced = AnsweredBy(by.kind, by.name), said.get("force") is True
         match ask.kind, str(said.get("action")):
@@ -32,7 +32,7 @@ class Person(Answerer):
                 result = said.get("result")
                 if not isinstance(result, dict) and not forced:
                     words = {"": ["The result must be an object."]}
-                    raise Refused("The answer does not fit what was asked for.", words)
+                    raise Invalid("The answer does not fit what was asked for.", words)
                 return asks.sampled(ask, result if isinstance(result, dict) else {}, who, forced=forced)
             case "roots", "accept":
                 return asks.roots_result([root.wire() for root in self._roots()], who)
@@ -43,7 +43,7 @@ class Person(Answerer):
 def _code_and_message(said: dict[str, Any]) -> tuple[int, str]:
     code, message = said.get("code", INTERNAL_ERROR), said.get("message", "Failed on purpose")
     if not isinstance(code, int) or isinstance(code, bool):
-        raise Refused("An error needs a whole number as its code.", {"/code": ["A whole number, like -32603."]})
+        raise Invalid("An error needs a whole number as its code.", {"/code": ["A whole number, like -32603."]})
     if not isinstance(message, str):
-        raise Refused("An error needs a text as its message.", {"/message": ["A text."]})
+        raise Invalid("An error needs a text as its message.", {"/message": ["A text."]})
     return code, message

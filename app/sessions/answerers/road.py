@@ -15,7 +15,7 @@ from dataclasses import replace
 import anyio
 
 from app.core.asks import Answer, Ask, Draft, fitting
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.core.inbox import Inbox
 from app.sessions.answerers.base import Answerer
 
@@ -70,7 +70,7 @@ class Road:
     async def send(self, ask: Ask, answer: Answer) -> None:
         """Check an answer and send it; returns once it has left, or is held for the others of its round.
 
-        Raises Refused, with what is wrong, for one that does not fit, and Gone when the ask is no longer open."""
+        Raises Invalid, with what is wrong, for one that does not fit, and Gone when the ask is no longer open."""
         await self._inbox.answer(ask, fitting(ask, answer))
         self.stop(ask)
         self._released(ask)
@@ -87,7 +87,7 @@ def _falling_through(each: Answerer, ask: Ask) -> Iterator[None]:
     """What fails is logged, and the ask falls to the next; not that it was settled, or could not be sent."""
     try:
         yield
-    except Gone:
+    except Conflict:
         return
     except Exception:
         name = type(each).__name__

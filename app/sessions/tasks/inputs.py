@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 from app.core import asks
 from app.core.asks import Answer, Ask, Delivery
 from app.core.calls import Call, Leg
-from app.core.errors import Gone, RpcError
+from app.core.errors import Conflict, Gone, RpcError
 from app.core.inbox import InboxFull
 from app.core.json.text import dump
-from app.core.tasks import running as tasks
+from app.core.rules import catalogue
 from app.core.tasks.running import ClientTask
-from app.core.wire import Finding
+from app.protocol.rpc import Reply
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.protocol.rpc import Reply
     from app.sessions.workspace import Workspace
 
 
@@ -35,12 +34,12 @@ class TaskInputs:
     def heard(self, task: ClientTask, value: dict[str, Any], seq: int, sent: int | None) -> None:
         """The server described a task: by a poll, which was `sent`, or by a notification."""
         if sent is not None and value.get("resultType", "complete") != "complete":
-            self._polling.remark(task, tasks.spelling(value["resultType"]), seq)
+            self._polling.remark(task, catalogue.task_result_type(said=value["resultType"]), seq)
         match task.status:
             case "completed" | "failed":
                 member = "result" if task.status == "completed" else "error"
                 if member not in value:
-                    self._polling.remark(task, tasks.no_outcome(member), seq)
+                    self._polling.remark(task, catalogue.task_without_outcome(member=member), seq)
                 # A notice may be that of a task without its outcome; then a poll brings it. Kept only for a call.
                 call = self._session.calls.get(task.call_id or "")
                 wanted = call is not None and not call.settled and not task.answered
@@ -56,7 +55,7 @@ class TaskInputs:
     def _ask(self, task: ClientTask, requests: Any, seq: int) -> None:
         """Put what is new before people; what was asked or answered before is not asked again (R7-21)."""
         if not isinstance(requests, dict):
-            self._polling.remark(task, tasks.no_requests(), seq)
+            self._polling.remark(task, catalogue.task_without_requests(), seq)
             return
         self._no_longer(task, set(requests))
         for key, request in requests.items():
@@ -68,8 +67,7 @@ class TaskInputs:
                 task.inputs[key] = ""
                 if isinstance(no, InboxFull):  # the next poll asks again
                     del task.inputs[key]
-                text = f"The request `{key[:60]}` of the task cannot be put to anybody: {no}."
-                self._polling.remark(task, Finding("R7-20", "must", text, "Nothing was invented, nothing sent."), seq)
+                self._polling.remark(task, catalogue.task_request_unanswerable(key=key, why=no), seq)
 
     def _ask_one(self, task: ClientTask, key: str, request: Any, seq: int) -> None:
         session = self._session
@@ -77,10 +75,9 @@ class TaskInputs:
         if connection is None:
             return
         method, params, findings = asks.admit_embedded(request, session.options, connection.offered)
-        for finding in findings:
-            session.messages.remark(seq, finding, about=key)
-        ask = session.asks.new("task-input", method, params, seq, call_id=task.call_id, task=task, about=key)
-        ask.deliver = partial(self._deliver, task, key, ask)
+        session.messages.remark(seq, *findings, about=key)
+        deliver = partial(self._deliver, task, key)
+        ask = session.asks.new("task-input", method, params, seq, deliver, call_id=task.call_id, task=task, about=key)
         task.inputs[key] = ask.id
         if session.asks.put(ask):
             session.start_soon(session.asks.hand_over, ask)
@@ -100,7 +97,7 @@ class TaskInputs:
             return "sent"
         try:
             await self._update(task, key, answer)
-        except Gone:
+        except Conflict:
             if ask.recorded:
                 task.inputs.pop(key, None)  # the next poll asks again
             elif not task.live:  # no poll will take it back any more
@@ -148,8 +145,6 @@ class TaskInputs:
 
     def reply_of(self, task: ClientTask, call: Call) -> Reply | None:
         """The result or error that stands in the task, as the reply of its call; None while there is none."""
-        from app.protocol.rpc import Reply
-
         if task.payload is None or task.payload_seq is None:
             return None
         call.legs.append(Leg(None, task.payload_sent, task.payload_seq))

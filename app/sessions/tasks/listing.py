@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from app.core.errors import Refused
+from app.core.errors import NotAllowed
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import NO_FINDINGS, Finding, Findings
+from app.protocol.connection import Connection
+from app.protocol.links.base import LinkError
+from app.protocol.rpc import Outgoing
+from app.protocol.timeout import OutOfTime, Patience
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
     from app.sessions.tasks.running import ClientTasks
     from app.sessions.workspace import Workspace
 
@@ -60,10 +63,10 @@ class TaskList:
         self.listing = TaskListing()
 
     def refresh(self) -> None:
-        """Begin to read the server's list of tasks. Refused when it has none (R2-42)."""
+        """Begin to read the server's list of tasks. Raises NotAllowed when it has none (R2-42)."""
         connection = self._tasks.connection()
         if not self._tasks.capable.list:
-            raise Refused("The server did not declare `tasks.list`, so it cannot be asked for all its tasks.")
+            raise NotAllowed("The server did not declare `tasks.list`, so it cannot be asked for all its tasks.")
         if self.listing.state != "loading":
             self.listing = TaskListing("loading", log=self._session.messages)
             self._session.changed("tasks.listed", "tasks")
@@ -104,10 +107,6 @@ class TaskList:
 
     async def _page(self, connection: Connection, cursor: Any, listing: TaskListing) -> dict[str, Any] | None:
         """One page of the list; None when there is none, and then the listing says why."""
-        from app.protocol.links.base import LinkError
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         if self._tasks.wire is None or self._tasks.wire.list is None:
             listing.error = "This connection has no list of tasks."
             return None
@@ -137,8 +136,7 @@ class TaskList:
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
-            for finding in findings:
-                session.messages.remark(listing.seqs[-1], finding)
+            session.messages.remark(listing.seqs[-1], *findings)
             return None
         task = self._tasks.known.get(seen.task_id)
         if task is None:
@@ -186,4 +184,4 @@ def _age(task: ClientTask, created_at: str | None, wall: float, mono: float) -> 
         return
     then = (began if began.tzinfo is not None else began.replace(tzinfo=UTC)).timestamp()
     if 0 <= wall - then < 365 * 86_400:
-        task.known_at, task.known = then, mono - (wall - then)
+        task.began_at, task.began = then, mono - (wall - then)

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from app.core.errors import INVALID_PARAMS
+from app.core.rules import catalogue
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Finding, RpcId
+from app.protocol.connection import Connection
+from app.protocol.links.base import LinkError
+from app.protocol.rpc import Outgoing, Reply
+from app.protocol.timeout import OutOfTime, Patience
 
 if TYPE_CHECKING:
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Reply
     from app.sessions.workspace import Workspace
 
 _FAILED_POLLS = 5
@@ -101,7 +104,7 @@ class Polling:
             elif not task.outlived and task.expires is not None and last >= task.expires:
                 task.outlived = True
                 task.visit(self._session.wall(), "outlived")
-                self.remark(task, tasks.still_there((task.ttl or 0) / 1000), None)
+                self.remark(task, catalogue.task_outlives_ttl(seconds=(task.ttl or 0) / 1000), None)
                 self._session.changed("task.changed", task.id)
 
     async def rest(self, task: ClientTask, until: float | None) -> None:
@@ -161,10 +164,6 @@ class Polling:
         """Send a request about a task; its place in the log, and the reply, None when there is none.
 
         No related-task in these: the task is named in the params (R2-31)."""
-        from app.protocol.links.base import LinkError
-        from app.protocol.rpc import Outgoing
-        from app.protocol.timeout import OutOfTime, Patience
-
         sent: list[int] = []
 
         def told(rpc_id: RpcId, seq: int) -> None:
@@ -184,8 +183,7 @@ class Polling:
         """Take what the server says of a task, by a reply or a notification; False when it says nothing usable."""
         seen, findings = tasks.read_task(task.wire, value)
         if seen is not None and seen.task_id != task.task_id:
-            text = "The server answered with another task than the one that was asked for."
-            findings.append(Finding("R2-08", "must", text, "It was ignored."))
+            findings.append(catalogue.task_other())
             seen = None
         before, now = task.status, self._session.wall()
         changed = False

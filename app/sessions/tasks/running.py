@@ -15,21 +15,20 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from app.core.calls import Call, CallError, Leg
-from app.core.errors import INVALID_PARAMS, Gone, Refused
-from app.core.rules import stateless
+from app.core.errors import INVALID_PARAMS, Conflict, Invalid, NotAllowed, NotConnected
+from app.core.rules import catalogue, stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE, EXTENSION, Capabilities, ClientTask, Support, TaskWire
-from app.core.wire import Finding, RpcId
+from app.core.wire import Finding, Message, RpcId
+from app.protocol.connection import Connection
+from app.protocol.rpc import Reply
 from app.sessions.identity import PARLEY, Identity
 from app.sessions.tasks.inputs import TaskInputs
 from app.sessions.tasks.listing import KEPT, TaskList, TaskListing
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
-    from app.core.wire import Message
-    from app.protocol.connection import Connection
-    from app.protocol.rpc import Reply
     from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
@@ -95,9 +94,7 @@ class ClientTasks:
         """Whether a tool may be called as a task, and whether it may be called plainly."""
         if not self._session.wire.asks_for_tasks:
             return Support("absent", no_task=f"In {stateless.VERSION} the server alone decides what becomes a task.")
-        items = self._session.tools.items
-        tool = next((one for one in items if isinstance(one, dict) and one.get("name") == name), None)
-        return tasks.support_of(tool, self.capable)
+        return tasks.support_of(self._session.tools.by_name(name), self.capable)
 
     def of_wire(self, task_id: str | None) -> ClientTask | None:
         """The task with this id of the server's, on this connection."""
@@ -125,12 +122,11 @@ class ClientTasks:
         value = self._created(reply) if call.method == "tools/call" else None
         if value is None or wire is None:
             if call.as_task and not reply.is_error:
-                session.messages.remark(reply.seq, tasks.ignored_task())
+                session.messages.remark(reply.seq, catalogue.task_ignored())
             return None
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
-            for finding in findings:
-                session.messages.remark(reply.seq, finding)
+            session.messages.remark(reply.seq, *findings)
             return None
         task = self.new(seen, wire)
         task.call_id, task.tool = call.id, call.subject
@@ -139,13 +135,11 @@ class ClientTasks:
         task.status, task.message = seen.status or task.status, seen.message
         if task.terminal:
             task.ended_at = session.wall()
-        first = tasks.first_status(wire, seen.status)
-        if first is not None:
-            findings.append(first)
+        findings += tasks.first_status(wire, seen.status)
         if not call.as_task and wire is CORE:
-            findings.append(tasks.unasked_task())
+            findings.append(catalogue.task_unasked())
         if seen.task_id in self.known:
-            findings.append(tasks.known_id())
+            findings.append(catalogue.task_id_known())
         self.known[seen.task_id] = task
         meta = reply.value["result"].get("_meta")
         said = meta.get(tasks.IMMEDIATE) if isinstance(meta, dict) else None
@@ -267,13 +261,13 @@ class ClientTasks:
             return []  # a tool error is a completed task here, and nothing names a task (R7-12)
         findings = tasks.related(result, task_id) if isinstance(task_id, str) else []
         if status == "completed" and isinstance(result, dict) and result.get("isError") is True:
-            findings.append(tasks.should_have_failed())
+            findings.append(catalogue.task_should_have_failed())
         return findings
 
     def fetch(self, task: ClientTask, by: Identity) -> Call:
         """Ask for the result at any time, as a call of its own: it blocks until the task ends (R2-21)."""
         if task.wire.result is None:
-            raise Refused("On this connection the result comes with the status.")
+            raise NotAllowed("On this connection the result comes with the status.")
         call = self._session.start_call(task.wire.result, {"taskId": task.task_id}, timeout_ms=LONG_MS, by=by)
         task.fetched = task.fetched or call.id
         task.visit(self._session.wall(), task.wire.result, task.status)
@@ -284,13 +278,13 @@ class ClientTasks:
         """End the wait for the result, and nothing else: the task goes on (R2-21)."""
         scope = self._waits.get(task.id)
         if scope is None:
-            raise Gone("Nobody waits for the result of this task at the moment.")
+            raise Conflict("Nobody waits for the result of this task at the moment.")
         scope.cancel()
 
     # ---- by the person
 
     def poll_now(self, task: ClientTask) -> None:
-        """Ask at once how it stands, whatever the interval (F18). Gone without a connection."""
+        """Ask at once how it stands, whatever the interval (F18). Raises NotConnected without a connection."""
         connection = self.connection()
         if task.followed:
             self._polling.now(task)
@@ -303,14 +297,15 @@ class ClientTasks:
             self.known.setdefault(task.task_id, task)
 
     def cancel(self, task: ClientTask) -> None:
-        """Begin to cancel a task by `tasks/cancel` (R2-40). Refused when the server cannot, Gone when it has ended."""
+        """Begin to cancel a task by `tasks/cancel` (R2-40). Raises NotAllowed when the server
+        cannot, Conflict when it has ended."""
         connection = self.connection()
         if not self.capable.cancel:
-            raise Refused("The server did not declare `tasks.cancel`, so its tasks cannot be cancelled.")
+            raise NotAllowed("The server did not declare `tasks.cancel`, so its tasks cannot be cancelled.")
         if not task.live:
-            raise Gone(f"This task is {task.gone or task.status} already.")
+            raise Conflict(f"This task is {task.gone or task.status} already.")
         if task.cancelling:
-            raise Gone("The server was asked to cancel this task already. Wait for its answer.")
+            raise Conflict("The server was asked to cancel this task already. Wait for its answer.")
         task.cancelling = True
         self._session.changed("task.changed", task.id)
         self._session.start_soon(self._cancel, task, connection)
@@ -334,8 +329,7 @@ class ClientTasks:
                 return
             self._polling.hear(task, reply.value.get("result"), reply.seq)
             if task.live:
-                text = "The server answered `tasks/cancel`, and the task is not cancelled."
-                self._polling.remark(task, Finding("R2-41", "must", text, "Parley goes on polling."), reply.seq)
+                self._polling.remark(task, catalogue.task_not_cancelled(), reply.seq)
         self._session.changed("task.changed", task.id)
         call = self._session.calls.get(task.call_id or "")
         if call is not None:
@@ -375,7 +369,7 @@ class ClientTasks:
         return self._list.listing
 
     def refresh(self) -> None:
-        """Begin to read the server's list of tasks. Refused when it has none (R2-42)."""
+        """Begin to read the server's list of tasks. Raises NotAllowed when it has none (R2-42)."""
         self._list.refresh()
 
     # ---- without a call
@@ -391,7 +385,7 @@ class ClientTasks:
         def wait() -> None:
             call = self._session.calls.get(task.fetched or "")
             if not task.answered and (call is None or call.settled):
-                with contextlib.suppress(Gone, Refused):
+                with contextlib.suppress(Conflict, NotAllowed, Invalid):
                     self.fetch(task, PARLEY)
 
         try:
@@ -426,7 +420,7 @@ class ClientTasks:
         self._target = target
 
     def notified(self, params: dict[str, Any], message: Message) -> None:
-        """A status notification. One for a task that is not known yet is kept until it is (cookbook 3.6)."""
+        """A status notification. One for a task that is not known yet is kept until it is."""
         task_id = params.get("taskId")
         task = self.known.get(task_id) if isinstance(task_id, str) else None
         if task is not None:
@@ -453,10 +447,10 @@ class ClientTasks:
     # ---- small pieces
 
     def connection(self) -> Connection:
-        """The live connection; Gone without one."""
+        """The live connection. Raises NotConnected without one."""
         connection = self._session.connection
         if connection is None or self._session.info.state != "ready":
-            raise Gone("This session is not connected. Connect first, then ask again.")
+            raise NotConnected("ask again")
         return connection
 
     def new(self, seen: tasks.Seen, wire: TaskWire) -> ClientTask:
@@ -467,8 +461,8 @@ class ClientTasks:
             task_id=seen.task_id,
             wire=wire,
             connection=session.info.number,
-            known_at=session.wall(),
-            known=session.mono(),
+            began_at=session.wall(),
+            began=session.mono(),
             log=session.messages,
         )
         self.tasks[task.id] = task

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from app.core.asks import Ask
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Invalid
 from app.core.options import Root
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits
@@ -99,7 +99,7 @@ async def test_an_answer_that_does_not_fit_is_refused_with_its_fields_unless_it_
     await connected(session, peer.target)
     [ask] = await asked(session, request(1, "elicitation/create", FORM))
     for content, pointers in (({}, {"/name"}), ({"name": "x", "age": "old"}, {"/age"}), ({"name": None}, {"/name"})):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(Invalid) as caught:
             await session.asks.answer(ask, {"action": "accept", "content": content}, ME)
         assert set(caught.value.fields) == pointers
         assert ask.state == "open"
@@ -115,7 +115,7 @@ async def test_the_first_answer_wins_and_a_second_one_is_told_so(session: Sessio
     await connected(session, peer.target)
     [ask] = await asked(session, request(1, "elicitation/create", FORM))
     await session.asks.answer(ask, {"action": "decline"}, ME)
-    with pytest.raises(Gone, match="answered already"):
+    with pytest.raises(Conflict, match="answered already"):
         await session.asks.answer(ask, {"action": "accept", "content": {"name": "late"}}, ME)
     await answered(session, peer, 1)
     await flushed(session)
@@ -182,7 +182,7 @@ async def test_a_sampling_answer_is_checked_before_it_leaves(
     peer = raw()
     await connected(session, peer.target)
     [ask] = await asked(session, request(1, "sampling/createMessage", SAMPLE | more))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Invalid) as caught:
         await session.asks.answer(ask, {"action": "respond", "result": result}, ME)
     assert where in caught.value.fields
     assert ask.state == "open"
@@ -279,7 +279,7 @@ async def test_a_request_taken_back_is_withdrawn_and_gets_no_reply(session: Sess
     )
     await until(session, lambda: ask.settled)
     assert (ask.state, ask.reason) == ("withdrawn", "fare expired")
-    with pytest.raises(Gone, match="took this back"):
+    with pytest.raises(Conflict, match="took this back"):
         await session.asks.answer(ask, {"action": "decline"}, ME)
     await flushed(session)
     assert replies(peer, 5) == []
@@ -592,7 +592,7 @@ async def test_a_cancelled_task_withdraws_its_ask_and_cannot_be_cancelled_again(
     assert (cancelled["status"], cancelled["taskId"]) == ("cancelled", task["taskId"])
     assert (await answered(session, peer, "r"))["error"]["code"] == -32603
     assert ask.state == "withdrawn"
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         await session.asks.answer(ask, {"action": "decline"}, ME)
     assert (await operate(session, peer, 2, "tasks/cancel", taskId=task["taskId"]))["error"]["code"] == -32602
 
@@ -861,7 +861,7 @@ async def test_an_answer_and_a_cancel_at_the_same_moment_have_one_winner_a_hundr
             try:
                 await session.asks.answer(ask, {"action": "decline"}, ME)
                 said.append("answered")
-            except Gone:
+            except Conflict:
                 said.append("gone")
 
         cancel = {"lines": [request(f"c{turn}", "tasks/cancel", {"taskId": task["taskId"]}), DONE]}
@@ -938,7 +938,7 @@ async def test_an_answer_on_its_way_when_its_ask_ends_may_have_left(session: Ses
             async def submit() -> None:
                 try:
                     await session.asks.answer(ask, {"action": "decline"}, ME)
-                except Gone as gone:
+                except Conflict as gone:
                     said.append(gone.message)
 
             group.start_soon(submit)

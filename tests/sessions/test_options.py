@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.core.errors import Refused
+from app.core.errors import Invalid
 from app.core.options import LIVE_OPTIONS, Options
 from app.sessions import Session
 from tests.drive import ME, RawPeer, call, connected, flushed, raw_target, until
@@ -32,7 +32,7 @@ async def test_live_options_change_the_next_call(session: Session, raw: Raw):
 async def test_what_the_handshake_said_is_fixed_while_connected(session: Session, key: str):
     await connected(session, raw_target())
     before = session.options
-    with pytest.raises(Refused, match="Reconnect to change them") as refused:
+    with pytest.raises(Invalid, match="Reconnect to change them") as refused:
         await session.change_options({key: getattr(before, key), "request_timeout_ms": 5})
     assert refused.value.fields == {f"/{key}": ["Fixed while connected."]}
     assert session.options == before, "all or nothing"
@@ -55,7 +55,7 @@ async def test_everything_may_change_while_not_connected(session: Session):
     ],
 )
 async def test_what_cannot_be_is_refused_with_its_field(session: Session, changes: dict[str, Any], field: str):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Invalid) as refused:
         await session.change_options(changes)
     assert list(refused.value.fields) == [field]
     assert session.options == Options()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Invalid, NotAllowed
 from app.core.targets import DemoTarget
 from app.sessions import Session
 from tests.conftest import Clock
@@ -58,7 +58,7 @@ async def test_stopping_closes_the_stream_or_says_so(session: Session, tmp_path:
         assert peer.closed() == [one.rpc_id] and one.state == "stopped"
         await echoes(session)
         assert len(peer.received("notifications/cancelled")) == (1 if way == "stdio" else 0)
-        with pytest.raises(Gone):
+        with pytest.raises(Conflict):
             session.subscriptions.stop(one)
 
 
@@ -108,15 +108,15 @@ async def test_what_does_not_belong_on_a_subscription_is_flagged(session: Sessio
 
 @pytest.mark.requirement("R6-40")
 async def test_subscriptions_belong_to_the_new_era(session: Session, tmp_path: Path) -> None:
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         session.subscriptions.open(ALL)
     await connected(session, raw_target())
-    with pytest.raises(Refused):
+    with pytest.raises(NotAllowed):
         session.subscriptions.open(ALL)
     await session.disconnect()
     peer = modern_stdio(tmp_path / "record", errors={"subscriptions/listen": {"code": -32601, "message": "No"}})
     await reach(session, peer)
-    with pytest.raises(Refused):
+    with pytest.raises(Invalid):
         session.subscriptions.open({"toolsListChanged": False})
     one = session.subscriptions.open(ALL)
     await until(session, lambda: one.state == "refused")
@@ -131,7 +131,7 @@ async def test_the_demo_tells_of_its_board(session: Session) -> None:
     await call_tool(session, "advance_board", {"steps": 1})
     await until(session, lambda: one.heard == 1)
     assert one.events[0].about == "desk://board" and one.refused == []
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         session.resources.subscribe("desk://board", True, by=ME)
 
 
@@ -186,8 +186,8 @@ async def test_a_change_makes_a_fresh_list_stale(session: Session, tmp_path: Pat
 async def test_there_is_no_ping(session: Session, tmp_path: Path) -> None:
     peer = modern_stdio(tmp_path / "record")
     await reach(session, peer)
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         await session.pings.ping(by=ME)
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         session.pings.repeat(1_000)
     assert not peer.received("ping")

@@ -11,15 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from app.core.asks import METHODS, Answer, AnsweredBy, Ask, Origin
+from app.core.asks import METHODS, Answer, AnsweredBy, Ask, Delivery, Origin
 from app.core.calls import Call, CallError, Leg
-from app.core.errors import RpcError
+from app.core.errors import Gone, RpcError
 from app.core.inbox import InboxFull
 from app.core.json.text import parse, whole
 from app.core.revisions import HANDSHAKE, STATELESS
-from app.core.rules import checks, stateless
-from app.core.tasks.received import ReceiverTask, Status, may_move
-from app.core.tasks.running import STATUSES
+from app.core.rules import frames, stateless
+from app.core.tasks.received import ReceiverTask
+from app.core.tasks.status import STATUSES, Status, may_move
 from app.core.wire import Direction, Message, id_key, is_error
 from app.protocol.rpc import Reply
 from app.sessions.identity import Identity
@@ -89,8 +89,7 @@ class Replay(Workspace):
         parsed = parse(frame.raw)
         message = self.messages.record(frame.direction, frame.raw, parsed)
         if frame.direction == "in":
-            for finding in checks.frame(parsed, "in"):
-                self.messages.remark(message.seq, finding)
+            self.messages.remark(message.seq, *frames.frame(parsed, "in"))
         value = parsed.value
         if not isinstance(value, dict):
             return
@@ -128,11 +127,10 @@ class Replay(Workspace):
         asked = self._ours.pop(id_key(value.get("id")), None)
         if asked is None:
             return
-        reply = Reply(message.seq, raw, value)
+        reply = Reply(message.seq, raw, value, message.unread)
         call = asked.call
         if call is not None:
-            call.legs[-1].reply_seq = message.seq
-            call.reply = raw
+            self.calls.keep(call, reply)
             if self.client_tasks.created(call, reply) is None:
                 self._settle(call, reply)
                 self._listed(asked, value.get("result"), message.seq)
@@ -145,7 +143,8 @@ class Replay(Workspace):
         call = self.calls.get(task.call_id or "")
         if asked.method == "tasks/result" and call is not None:
             call.legs.append(Leg(message.rpc_id, asked.seq, message.seq))
-            call.reply, task.fetched, task.answered = raw, call.id, True
+            self.calls.keep(call, reply)
+            task.fetched, task.answered = call.id, True
             self._settle(call, reply)
         elif not reply.is_error:
             self.client_tasks.hear(task, result, message.seq, asked.seq)
@@ -158,8 +157,6 @@ class Replay(Workspace):
             found = CallError(whole(error.get("code")), str(error.get("message", "")), error.get("data"))
             self.calls.fail(call, found)
             return
-        result = reply.value.get("result")
-        call.tool_error = isinstance(result, dict) and result.get("isError") is True
         self.calls.settle(call, "done")
 
     def _listed(self, asked: _Asked, result: Any, seq: int) -> None:
@@ -212,7 +209,7 @@ class Replay(Workspace):
         running = [call for call in self.calls.values() if not call.settled and not call.quiet]
         call = running[0] if len(running) == 1 else None
         origin: Origin = "receiver-task" if isinstance(params.get("task"), dict) else "request"
-        ask = self.asks.new(origin, method, params, message.seq, call_id=None if call is None else call.id)
+        ask = self.asks.new(origin, method, params, message.seq, _nobody, call_id=None if call is None else call.id)
         try:
             self.inbox.add(ask)
         except InboxFull:
@@ -243,17 +240,9 @@ class Replay(Workspace):
 
     def _become_receiver(self, ask: Ask, made: dict[str, Any], seq: int) -> None:
         ttl, poll = whole(made.get("ttl")), whole(made.get("pollInterval"))
+        tid, now = f"t{next(self.task_ids)}", self._at
         task = ReceiverTask(
-            f"t{next(self.task_ids)}",
-            made["taskId"],
-            ask.method,
-            ttl,
-            poll or 0,
-            self._at,
-            self._at,
-            self._at,
-            seq,
-            ask.id,
+            tid, made["taskId"], ask.method, poll or 0, now, seq, ask.id, began_at=now, began=now, ttl=ttl
         )
         task.visit(self._at, "created", "" if ttl is None else f"ttl {ttl} ms", seq)
         ask.task_id, ask.expires_at = task.id, task.expires_at
@@ -292,3 +281,8 @@ def _as_asked(params: dict[str, Any], message: Message) -> dict[str, Any]:
         return params
     rest = {key: value for key, value in meta.items() if key != "progressToken"}
     return {**params, "_meta": rest} if rest else {key: value for key, value in params.items() if key != "_meta"}
+
+
+async def _nobody(ask: Ask, answer: Answer) -> Delivery:
+    """The reply channel of an ask that was recorded."""
+    raise Gone("This was recorded. Nobody waits for an answer.")

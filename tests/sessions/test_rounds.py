@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.core.calls import StatePlan
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, Invalid
 from app.core.options import Root
 from app.sessions import Session
 from app.settings import Limits
@@ -150,7 +150,7 @@ async def test_a_held_answer_can_be_changed(session: Session, tmp_path: Path) ->
     await session.asks.answer(one, {"action": "accept", "content": {"name": "Ann"}}, ME)
     session.rounds.reopen(one)
     assert one.state == "open"
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         session.rounds.reopen(two)
     await session.asks.answer(two, {"action": "accept", "content": {"name": "Ben"}}, ME)
     assert running.state == "waiting"
@@ -172,7 +172,7 @@ class TestLimit:
         running = session.start_call("tools/call", {"name": "ask", "arguments": {}}, by=ME)
         await until(session, lambda: running.state == "waiting")
         assert running.at_limit and len(peer.received("tools/call")) == 3 and not session.inbox.open
-        with pytest.raises(Refused):
+        with pytest.raises(Invalid):
             session.rounds.raise_limit(running, 1)
         session.rounds.raise_limit(running, 4)
         await until(session, lambda: running.state == "waiting" and len(running.rounds) == 5)
@@ -181,7 +181,7 @@ class TestLimit:
         assert states == [None, "state 0", "state 1", "state 2", "state 3"]
         session.cancel_call(running.id)
         await settled(session, running)
-        with pytest.raises(Gone):
+        with pytest.raises(Conflict):
             session.rounds.raise_limit(running, 100)
 
 
@@ -205,7 +205,7 @@ class TestOldStates:
         assert seen["requestState"] == "4" + "é" * 500  # what is needed is never forgotten
         kept = [turn.number for turn in running.rounds if turn.state is not None]
         assert kept == [4, 5] and [turn.state_bytes for turn in running.rounds] == [1_001] * 5
-        with pytest.raises(Refused, match="no longer kept"):
+        with pytest.raises(Invalid, match="no longer kept"):
             session.rounds.resend(running, 1, None, ME)
         without = session.rounds.resend(running, 1, StatePlan("drop"), ME)
         await settled(session, without)
@@ -253,11 +253,11 @@ async def test_an_old_round_can_be_sent_again_as_a_call_of_its_own(session: Sess
     peer = modern_stdio(tmp_path / "record", scripts={"ask": [needs("one", a=ask_form()), TELLS]})
     await reach(session, peer)
     running, (form,) = await begin(session, "ask")
-    with pytest.raises(Refused):
+    with pytest.raises(Invalid):
         session.rounds.resend(running, 1, None, ME)
     await session.asks.answer(form, {"action": "accept", "content": {"name": "Ann"}}, ME)
     await settled(session, running)
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         session.rounds.plan_state(running, StatePlan("drop"))
     again = session.rounds.resend(running, 1, None, ME)
     seen = await told(session, again)
@@ -367,7 +367,7 @@ async def test_a_call_that_ends_takes_its_asks_with_it(session: Session, tmp_pat
     await session.disconnect()
     await settled(session, running)
     assert (running.state, one.state, two.state) == ("failed", "lost", "lost")
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         await session.asks.answer(two, {"action": "decline"}, ME)
 
 

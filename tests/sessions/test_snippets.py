@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 from app.core.calls import Call
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.sessions import Session
 from app.web import snippets
@@ -89,7 +89,7 @@ async def test_python_over_stdio_to_the_demo_and_to_another_server(session: Sess
     await drive.connected(session, DemoTarget(), era="legacy")
     for method, params in (CALLS[1], ("ping", None)):
         await same(session, await drive.call(session, method, params), "python", tmp_path)
-    with pytest.raises(Gone, match="curl speaks HTTP"):
+    with pytest.raises(Conflict, match="curl speaks HTTP"):
         snippets.made(session, await drive.call(session, "ping"), "curl")
 
 
@@ -99,7 +99,7 @@ async def test_a_server_without_sessions_and_one_on_the_older_transport(session:
         await drive.connected(session, peer.older(), era="legacy")
         call = await drive.call(session, "tools/call", params)
         await same(session, call, "python", tmp_path)
-        with pytest.raises(Gone, match="second stream"):
+        with pytest.raises(Conflict, match="second stream"):
             snippets.made(session, call, "curl")
         await session.disconnect()
     with everything_web("http") as peer:

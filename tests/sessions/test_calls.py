@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.sessions import Session
 from app.settings import Limits
 from tests.drive import (
@@ -162,7 +162,7 @@ async def test_calls_are_bounded_running_and_remembered(session: Session):
     await connected(session, raw_target())
     held = [session.start_call("x/hold", {}, by=ME) for _ in range(8)]
     await until(session, lambda: all(each.legs for each in held))
-    with pytest.raises(Gone, match="8 calls are running already"):
+    with pytest.raises(Conflict, match="8 calls are running already"):
         session.start_call("ping", None, by=ME)
     for each in held:
         session.cancel_call(each.id)
@@ -186,7 +186,7 @@ async def test_cancel_tells_the_server_and_ignores_the_late_reply(session: Sessi
     await flushed(session)
     session.cancel_call(held.id)
     assert held.state == "cancelled", "at once, whatever the server does"
-    with pytest.raises(Gone, match="cancelled already"):
+    with pytest.raises(Conflict, match="cancelled already"):
         session.cancel_call(held.id)
     await flushed(session)
     [told] = peer.received("notifications/cancelled")
@@ -234,7 +234,7 @@ async def test_disconnecting_settles_what_runs_and_says_why(session: Session):
     await session.disconnect()
     assert held.state == "failed" and held.error is not None
     assert (held.error.code, held.error.message, held.error.kind) == (None, "The connection was closed.", "connection")
-    with pytest.raises(Gone, match="not connected"):
+    with pytest.raises(Conflict, match="not connected"):
         session.start_call("ping", None, by=ME)
 
 
@@ -335,3 +335,20 @@ async def test_a_tool_error_is_a_result_and_a_protocol_error_an_error(session: S
     wire = await call_tool(session, "say", {"lines": [line]})
     assert wire.state == "failed" and wire.error is not None
     assert (wire.error.code, wire.error.message, wire.error.data, wire.error.kind) == (-32000, "no", {"x": [1]}, "rpc")
+
+
+@pytest.mark.requirement("R5-29")
+@pytest.mark.parametrize("limits", [Limits(log_bytes=20_000)])
+async def test_the_head_of_a_reply_stays_with_its_call_when_the_bytes_are_gone(session: Session):
+    await connected(session, raw_target())
+    line = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"no"}],"isError":true}}'
+    tool = await call_tool(session, "say", {"lines": [line]})
+    assert tool.head is not None and tool.reply is not None and tool.has_result
+    assert (tool.tool_error, tool.head.is_error, tool.head.size) == (True, False, len(tool.reply))
+    line = '{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"no"}}'
+    wire = await call_tool(session, "say", {"lines": [line]})
+    assert wire.head is not None and wire.head.is_error and not wire.has_result and not wire.tool_error
+    size = tool.head.size
+    for _ in range(3):
+        await call_tool(session, "echo", {"message": "x" * 15_000})
+    assert tool.reply is None and tool.tool_error and tool.head.size == size and not tool.has_result

@@ -6,15 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.json.pointer import resolve
 from app.core.json.text import Parsed, parse
-from app.core.rules import checks
+from app.core.rules import frames, notifications, results
 from app.core.wire import Finding
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "a"}
 
 
 def texts(value: Any) -> list[str]:
-    return [each.text for each in checks.frame(Parsed(value), "in")]
+    return [each.text for each in frames.frame(Parsed(value), "in")]
 
 
 @pytest.mark.requirement("R5-01")
@@ -70,16 +71,16 @@ json_values = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error"]), json_values))
 def test_no_message_is_too_odd_to_judge(value: Any):
-    for finding in checks.frame(Parsed(value), "in"):
+    for finding in frames.frame(Parsed(value), "in"):
         assert finding.id in ("R5-01", "R5-40") and len(finding.text) < 300
-    assert checks.frame(Parsed(value), "out") == []
+    assert frames.frame(Parsed(value), "out") == []
 
 
 @pytest.mark.requirement("R5-40")
 def test_a_problem_stands_for_the_line_and_remarks_stand_beside_it():
-    [finding] = checks.frame(Parsed(problem="Not JSON."), "in")
+    [finding] = frames.frame(Parsed(problem="Not JSON."), "in")
     assert (finding.id, finding.level, finding.text) == ("R5-40", "must", "Not JSON.")
-    assert [each.id for each in checks.frame(parse(b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"a"}'), "in")] == ["R5-01"]
+    assert [each.id for each in frames.frame(parse(b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"a"}'), "in")] == ["R5-01"]
 
 
 @pytest.mark.requirement("R5-23")
@@ -98,29 +99,29 @@ def test_a_problem_stands_for_the_line_and_remarks_stand_beside_it():
     ],
 )
 def test_progress_rises(before: float | None, now: Any, fine: bool):
-    assert (checks.progress_rises(before, now) is None) is fine
+    assert (notifications.progress_rises(before, now) == []) is fine
 
 
 @pytest.mark.parametrize(
     ("value", "number"), [(1, 1.0), (1.5, 1.5), (True, None), ("1", None), (None, None), (10**400, None), ([], None)]
 )
 def test_a_number_is_one_that_a_float_can_hold(value: Any, number: float | None):
-    assert checks.number(value) == number
+    assert notifications.number(value) == number
 
 
 @pytest.mark.requirement("R5-03")
 def test_what_is_said_of_a_version():
-    assert checks.version_answer("2025-11-25", "2025-11-25") is None
-    lower, unknown = checks.version_answer("2025-11-25", "2024-11-05"), checks.version_answer("2025-11-25", [1] * 100)
-    assert lower is not None and lower.level == "note"
-    assert unknown is not None and unknown.level == "should" and len(unknown.text) < 200
+    assert results.version_answer("2025-11-25", "2025-11-25") == []
+    [lower], [unknown] = (results.version_answer("2025-11-25", got) for got in ("2024-11-05", [1] * 100))
+    assert lower.level == "note"
+    assert unknown.level == "should" and len(unknown.text) < 200
 
 
 @pytest.mark.requirement("F12", "R5-24")
 def test_what_is_said_of_a_reply_to_nobody():
-    assert "No request of ours has the id" in checks.unknown_reply("x" * 1_000, None).text
-    assert checks.unknown_reply(1, "answered").level == "must"
-    assert checks.unknown_reply(1, "cancelled") == Finding(
+    assert "No request of ours has the id" in frames.stray_reply("x" * 1_000, None).text
+    assert frames.stray_reply(1, "answered").level == "must"
+    assert frames.stray_reply(1, "cancelled") == Finding(
         "R5-24",
         "note",
         "This reply came after the request was cancelled.",
@@ -132,7 +133,7 @@ def test_what_is_said_of_a_reply_to_nobody():
     ("method", "rule"), [("tools/call", "R5-29"), ("resources/read", "R5-27"), ("ping", "R5-25"), ("x/y", "R5-01")]
 )
 def test_a_result_that_does_not_fit_names_its_rule_and_the_first_complaints(method: str, rule: str):
-    finding = checks.result_shape(method, "2025-11-25", ["`a` missing", "`b` missing", "`c` missing", "d", "e"])
+    finding = results.result_shape(method, "2025-11-25", ["`a` missing", "`b` missing", "`c` missing", "d", "e"])
     assert finding.id == rule
     assert finding.text.endswith("`a` missing; `b` missing; `c` missing; and 2 more.")
 
@@ -141,7 +142,7 @@ def test_a_result_that_does_not_fit_names_its_rule_and_the_first_complaints(meth
 
 
 def judged(schema: Any, content: Any) -> list[tuple[str, str]]:
-    return [(each.id, each.text) for each in checks.structured_output(schema, {"structuredContent": content})]
+    return [(each.id, each.text) for each in results.structured_output(schema, {"structuredContent": content})]
 
 
 @pytest.mark.requirement("R5-29")
@@ -152,6 +153,20 @@ def test_output_that_fits_is_fine_and_output_that_does_not_is_pointed_at():
     assert rule == "R5-29" and text.startswith("`/a~1b/1` does not fit the output schema")
     assert len(judged(schema, {"a/b": ["x"] * 100})) == 5
     assert judged({"type": "array"}, {})[0][1].startswith("`/` does not fit")
+
+
+@pytest.mark.requirement("R5-29")
+def test_a_finding_about_output_points_into_the_result():
+    schema = {"properties": {"a/b": {"items": {"type": "integer"}}}, "type": "object"}
+    cases: list[tuple[Any, str]] = [({"a/b": [1, "x"]}, "/a~1b/1"), ([], ""), ({"a/b": [["x" * 5_000]]}, "/a~1b/0")]
+    for content, where in cases:
+        result = {"structuredContent": content}
+        [finding] = results.structured_output(schema, result)
+        assert finding.pointer == f"/structuredContent{where}"
+        resolve(result, finding.pointer)
+    nulls = {"additionalProperties": {"type": "null"}}
+    [long] = results.structured_output(nulls, {"structuredContent": {"k" * 5_000: 1}})
+    assert long.pointer is None and len(long.text) < 700
 
 
 @pytest.mark.requirement("R5-07", "R5-29")
@@ -194,4 +209,4 @@ def test_what_is_too_large_or_too_deep_is_not_checked():
 
 @pytest.mark.parametrize(("schema", "result"), [(None, {}), ("x", {}), ([], {}), ({"type": "object"}, None), ({}, [1])])
 def test_without_a_schema_or_a_result_there_is_nothing_to_say(schema: Any, result: Any):
-    assert checks.structured_output(schema, result) == []
+    assert results.structured_output(schema, result) == []

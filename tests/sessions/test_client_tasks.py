@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from app.core.asks import RELATED_TASK
-from app.core.errors import Refused
+from app.core.errors import Invalid, NotAllowed
 from app.sessions import PARLEY, Identity, Session, SessionRegistry
 from app.settings import Limits, local
 from tests.conftest import Processes
@@ -61,7 +61,7 @@ async def test_a_task_is_asked_for_exactly_where_server_and_tool_allow_it(sessio
 async def test_a_tool_that_needs_a_task_is_not_called_plainly_unless_on_purpose(session: Session):
     with task_peer(support={"needs": "required"}) as peer:
         await connected(session, peer.target)
-        with pytest.raises(Refused) as no:
+        with pytest.raises(Invalid) as no:
             session.start_call("tools/call", {"name": "needs"}, by=ME)
         assert "/as_task" in no.value.fields
         await flushed(session)
@@ -84,9 +84,9 @@ async def test_without_the_capability_nothing_is_ever_a_task(session: Session):
         assert done.error is not None and done.error.code == -32601  # the server contradicts itself, and is shown so
         assert all("task" not in each["params"] for each in peer.received("tools/call"))
         for method in ("resources/read", "prompts/get"):
-            with pytest.raises(Refused):
+            with pytest.raises(Invalid):
                 session.start_call(method, {}, as_task=True, by=ME)
-        with pytest.raises(Refused):
+        with pytest.raises(Invalid):
             session.start_call("tools/call", {"name": "work"}, ttl=5, by=ME)
     with task_peer() as peer:
         await session.disconnect()
@@ -252,9 +252,9 @@ async def test_without_the_capability_to_cancel_parley_only_stops_following(sess
         await connected(session, peer.target)
         started = begin(session)
         task = await task_of(session, started)
-        with pytest.raises(Refused):
+        with pytest.raises(NotAllowed):
             session.client_tasks.cancel(task)
-        with pytest.raises(Refused):
+        with pytest.raises(NotAllowed):
             session.client_tasks.refresh()
         session.cancel_call(started.id)
         await settled(session, started)

@@ -8,7 +8,7 @@ import anyio
 import psutil
 import pytest
 
-from app.core.errors import Gone, Refused
+from app.core.errors import Conflict, NotAllowed
 from app.core.options import Options
 from app.core.targets import DemoTarget, StdioTarget
 from app.sessions import Identity, Session, SessionRegistry
@@ -48,10 +48,10 @@ async def test_session_ids_cannot_be_guessed_and_numbers_count(registry: Session
 async def test_sessions_are_bounded_for_one_and_for_all(registry: SessionRegistry):
     for _ in range(3):
         registry.open(ME)
-    with pytest.raises(Refused, match="3 sessions open"):
+    with pytest.raises(NotAllowed, match="3 sessions open"):
         registry.open(ME)
     registry.open(Identity("b", "B"))
-    with pytest.raises(Refused, match="no room"):
+    with pytest.raises(NotAllowed, match="no room"):
         registry.open(Identity("c", "C"))
     await registry.close(registry.of(ME)[0])
     registry.open(ME)
@@ -72,8 +72,8 @@ async def test_consent_is_for_one_identity_and_exactly_one_command(registry: Ses
 async def test_recent_targets_are_remembered_newest_first(registry: SessionRegistry, session: Session):
     for target in (raw_target(), DemoTarget(), raw_target()):
         registry.remember(ME, target)
-    assert registry.recent(ME) == [raw_target(), DemoTarget()]
-    assert registry.recent(Identity("b", "B")) == []
+    assert [kept.target for kept in registry.store.of(ME.id)] == [raw_target(), DemoTarget()]
+    assert registry.store.of("b") == []
 
 
 # --- moves ------------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ async def test_recent_targets_are_remembered_newest_first(registry: SessionRegis
 
 async def test_one_connection_at_a_time(session: Session):
     await connected(session, raw_target())
-    with pytest.raises(Gone, match="connected already"):
+    with pytest.raises(Conflict, match="connected already"):
         session.connect(raw_target(), Options(), by=ME)
 
 
@@ -103,7 +103,7 @@ async def test_a_closed_session_is_gone(registry: SessionRegistry, session: Sess
     await registry.close(session)
     assert session.closed and registry.find(ME, session.id) is None
     assert [each.kind for each in session.events.since(mark) or []][-1] == "session.closed"
-    with pytest.raises(Gone, match="closed"):
+    with pytest.raises(Conflict, match="closed"):
         session.connect(raw_target(), Options(), by=ME)
 
 
@@ -272,7 +272,7 @@ async def test_no_process_is_left(limits: Limits, processes: Processes, manner: 
     assert [alive(pid) for pid in pids] == [False] * len(pids)
     assert processes.left() == []
     assert session.info.state in ("closed", "lost")
-    with pytest.raises(Refused, match="shutting down"):
+    with pytest.raises(NotAllowed, match="shutting down"):
         registry.open(ME)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.core.calls import Call
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.core.tasks.running import ClientTask
 from app.sessions import Session
@@ -138,7 +138,7 @@ async def test_a_task_that_is_gone_says_so(session: Session, tmp_path: Path) -> 
     running, task = await run(session)
     await until(session, lambda: session.inbox.open)
     (ask,) = session.inbox.open
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         await session.asks.answer(ask, SAID, ME)
     assert session.inbox.open == [ask]
     await call_tool(session, "set", {"errors": {"tasks/get": {"code": -32602, "message": "Unknown task"}}})

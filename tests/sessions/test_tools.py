@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.sessions import Session
+from app.core.json import text
+from app.sessions import Session, calls
 from app.settings import Limits
 from tests.drive import ME, RawPeer, call, connected, findings, flushed, raw_target, until
 
@@ -33,6 +34,20 @@ async def test_all_pages_are_followed_and_items_kept_as_received(session: Sessio
     assert session.tools.items == [tool("a"), odd, tool("c")]
     assert [each.get("params") for each in peer.received("tools/list")] == [None, {"cursor": "1"}, {"cursor": "2"}]
     assert session.tools.findings == []
+
+
+@pytest.mark.requirement("R5-26")
+async def test_a_page_is_read_once(session: Session, raw: Raw, monkeypatch: pytest.MonkeyPatch):
+    again: list[bytes] = []
+    read = text.parse_async
+
+    async def counted(frame: bytes) -> Any:
+        again.append(frame)
+        return await read(frame)
+
+    monkeypatch.setattr(calls, "parse_async", counted)
+    await connected(session, raw(tools=[[tool("a")], [tool("b")]]).target)
+    assert [each["name"] for each in session.tools.items] == ["a", "b"] and again == []
 
 
 @pytest.mark.requirement("R5-26")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.errors import Gone
+from app.core.errors import Conflict
 from app.core.json.diff import differences
 from app.core.targets import DemoTarget
 from app.sessions import Session
@@ -20,7 +20,7 @@ async def test_the_demo_asks_the_same_in_both_eras(session: Session) -> None:
     await connected(session, DemoTarget(), era="modern")
     first, (form,) = await begin(session, "preferences")
     said = {"action": "accept", "content": {"outputFormat": "json", "includeTimestamps": True}}
-    with pytest.raises(Gone):
+    with pytest.raises(Conflict):
         session.comparisons.begin(first, ME)
     await session.asks.answer(form, said, ME)
     await settled(session, first)

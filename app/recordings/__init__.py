@@ -1,0 +1,1 @@
+"""Recordings: sessions that are over, read like live ones. Knows sessions; no session knows it."""
