@@ -12,9 +12,9 @@ from app import bounds
 from app.core.json.values import same, type_of
 from app.core.schema.plain import Schema, Schemas, properties_of, required_keys
 
-_NAMED, _OTHER_TYPE, _OTHER_KEYS, _ANY_TYPE = 100, 4, 2, 1
-"""How much it counts that a value is one that a schema names, is of another type, lacks a key or has one too many, and
-that the schema says no type."""
+_NAMED, _OTHER_KEYS, _OTHER_TYPE, _ANY_TYPE = 100, 4, 2, 1
+"""How much it counts that a value is one that a schema names, lacks a key or has one too many, is of another type
+inside, and that the schema says no type."""
 
 
 def closest(offered: list[Schema], value: Any, schemas: Schemas) -> int | None:

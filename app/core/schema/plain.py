@@ -46,7 +46,6 @@ class Schemas:
     """The parts of one schema, made plain on demand."""
 
     def __init__(self, root: Any) -> None:
-        self.root = root
         self._document = Document(root)
         self._steps = 0
         self._known: dict[tuple[str, int], tuple[Any, Any]] = {}
