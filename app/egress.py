@@ -253,6 +253,16 @@ class Answer:
         """The first value of a header; empty when it is absent."""
         return next((value for key, value in self.headers if key == name), "")
 
+    @property
+    def media_type(self) -> str:
+        """What the body is said to be, without its parameters; empty when nothing is said."""
+        return self.header("content-type").partition(";")[0].strip().lower()
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the body must be unpacked before it can be read."""
+        return self.header("content-encoding").strip().lower() not in ("", "identity")
+
 
 class Egress:
     """The guarded HTTP client of a process."""

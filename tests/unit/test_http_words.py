@@ -10,8 +10,8 @@ from app.core.errors import Trouble
 from app.core.targets import HttpTarget, StdioTarget
 from app.egress import Answer, EgressError, Kind
 from app.protocol.exchanges import egress_trouble
-from app.protocol.links.http import content_trouble, status_trouble
 from app.protocol.links.stdio import exit_trouble, start_trouble
+from app.protocol.links.words import content_trouble, status_trouble
 from app.secrecy import masked_headers, masked_url
 
 URL = "http://127.0.0.1:8000/mcp"
