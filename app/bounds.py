@@ -82,6 +82,8 @@ HIDDEN_WEIGHED = 200
 HIDDEN_LOOKED_AT = 20_000
 """Values of one message in which hidden characters are looked for, once its bytes say that there may be some; a long
 text counts for many."""
+HIDDEN_RUNS = 20_000
+"""Runs of one text that are held against what is calm; those beyond are found by nobody, and drawn as one sign."""
 PARTS_CHECKED = 500
 """Pictures, sounds and blobs of a result that are looked at for base64."""
 SAMPLING_MESSAGES_CHECKED = 100
@@ -97,6 +99,9 @@ TARGET_ENVIRONMENT = MIB
 TARGET_HEADERS = 256 * KIB
 TARGET_NAME = 4096
 TARGET_LABEL = 1000
+TEMPLATE = 8_000
+TEMPLATE_VALUES = 1_000_000
+"""Characters of all values together, each counted as often as the template of an address names it."""
 REQUIRED_LINKS = 20
 LINK = 8_192
 """Characters of an address that a person is asked to open."""
@@ -113,6 +118,63 @@ POLL_MS = 1_000
 """Between two polls when the server does not say (R2-10)."""
 FASTEST_POLL_MS = 500
 """We never poll faster, whatever the server says (F18)."""
+POLL_REST_SECONDS = 86_400.0
+"""Without a poll, whatever the server says."""
+FAILED_POLLS = 5
+"""So many polls in a row without a usable answer, and we stop."""
+TASK_FETCHES = 3
+"""How often the result of a task that has ended is asked for, when its reply is lost on the way."""
+TASKS_KEPT = 1_000
+"""Tasks remembered, of ours, of a list, or that we execute."""
+TASK_LIST_FINDINGS = 20
+TASK_IMMEDIATE = 20_000
+"""Characters of what a model is to hear at once."""
+EARLY_NOTICES = 200
+"""Notifications kept for tasks that we do not know yet."""
+EARLY_NOTICE_BYTES = 16 * KIB
+"""A larger one is not kept: polling finds out what it said."""
+
+# --------------------------------------------------------------------------------------------------------- sessions
+
+CALL_MS = 24 * 3_600_000
+"""No call lasts longer, whatever its progress says (R5-05). `tasks/result` may block as long as the task (R2-21)."""
+OPTION_MS = 30 * CALL_MS
+"""Nothing that a connection waits for or keeps needs more than a month; far larger numbers are no dates (H12)."""
+PROGRESS_WORDS = 1_000
+STEPS = 50
+"""Steps that are said of how a connection came about."""
+OUTSTANDING = 10_000
+"""Requests of either side that the log waits for the reply of."""
+PROBE_GRACE_SECONDS = 2.0
+"""In which stderr may still speak of a probe that was answered."""
+GIVE_BACK_SECONDS = 1.0
+"""How long after large work its memory is given back: what was made is in use for a moment."""
+CONSENTS = 1_000
+REAP_SECONDS = 5.0
+CALM_SECONDS = 5.0
+CALM_REST_SECONDS = 1.0
+"""After a connection there is its first page, and its lists."""
+PING_AT_LEAST_MS = 1_000
+PING_AT_MOST_MS = 3_600_000
+WATCHED_RESOURCES = 1_000
+"""Resources of which a notice is remembered; the oldest are forgotten first."""
+WATCHED_URI = 8_000
+SERVER_LOG_LINES = 2_000
+SERVER_LOG_TEXT = 2_000
+SERVER_LOGGERS = 200
+SUBSCRIPTIONS_KEPT = 100
+SUBSCRIPTIONS_OPEN = 20
+SUBSCRIPTION_EVENTS = 200
+SUBSCRIPTION_SECONDS = 10 * 365 * 86_400.0
+"""For ever."""
+COMPARED_MESSAGES = 500
+COMPARED_SECONDS = 0.25
+"""How often a page hears of the other session at most: its events are not ours."""
+ASKS_NOTED = 500
+"""Asks that a call or a task remembers to have caused."""
+ROUND_PAUSE_SECONDS = 0.1
+ROUND_PAUSE_AT_MOST = 1.0
+"""Between rounds that ask nothing: a server that only wants to be called again must not make us spin."""
 
 # ------------------------------------------------------------------------------------------------------- transports
 

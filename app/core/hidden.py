@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
+from app import bounds
+
 UNICODE: Final = "16.0"
 IGNORABLE: Final = (
     *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)),
@@ -98,8 +100,6 @@ _SELECTOR: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3,}")
 
 
 _WINDOW: Final = 256 * 1024
-_TRIED: Final = 20_000
-"""Runs of one text that are held against what is calm; those beyond are found by nobody, and drawn as one sign."""
 
 
 def possible(raw: bytes) -> bool:
@@ -112,12 +112,12 @@ def possible(raw: bytes) -> bool:
 
 def certain(raw: bytes) -> bool:
     """Whether it holds hidden characters that are calm nowhere."""
-    return any(not _CALMABLE.match(raw, found.start()) for found in islice(_BYTES.finditer(raw), _TRIED))
+    return any(not _CALMABLE.match(raw, found.start()) for found in islice(_BYTES.finditer(raw), bounds.HIDDEN_RUNS))
 
 
 def find(text: str) -> Iterator[tuple[int, int]]:
     """Where runs of hidden characters stand, but for the calm ones."""
-    for found in islice(_HIDDEN.finditer(text), _TRIED):
+    for found in islice(_HIDDEN.finditer(text), bounds.HIDDEN_RUNS):
         if not _is_calm(text, *found.span()):
             yield found.span()
 
@@ -153,7 +153,7 @@ def _written(text: str, mark: Callable[[str, str], str], strict: bool) -> Iterat
     done = marks = 0
     for tried, found in enumerate((_IN_NAMES if strict else _WRITTEN_OUT).finditer(text)):
         start, end = found.span()
-        if tried == _TRIED:
+        if tried == bounds.HIDDEN_RUNS:
             yield text[done:start] + _WRITTEN_OUT.sub("⟨…⟩", text[start:])
             return
         if not strict and _is_calm(text, start, end):

@@ -16,11 +16,11 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from app import bounds
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_QUIET_SECONDS = 1.0
-"""How long after large work its memory is given back: what was made is in use for a moment."""
 
 _lane: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("lane")
 _due: anyio.lowlevel.RunVar[bool | None] = anyio.lowlevel.RunVar("due", default=None)
@@ -47,7 +47,7 @@ def give_back_soon(*, cycles: bool = False) -> None:
     due = _due.get()
     _due.set(cycles or bool(due))
     if due is None:
-        asyncio.get_running_loop().call_later(_QUIET_SECONDS, _give_back_now)
+        asyncio.get_running_loop().call_later(bounds.GIVE_BACK_SECONDS, _give_back_now)
 
 
 def _give_back_now() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import chain
 
+from app import bounds
 from app.core.events import EventLog
 from app.core.json.text import Parsed
 from app.core.summary import gist
@@ -29,7 +30,6 @@ from app.core.wire import (
 )
 from app.settings import Limits
 
-_OUTSTANDING = 10_000
 _TRIM_NOTICE = 1_000
 _SWEEP_EVERY = 256
 """So many findings leave their rows before it is looked which of them somebody still refers to."""
@@ -120,7 +120,7 @@ class MessageLog:
         )
         if kind == "request" and rpc_id is not None:
             self._outstanding[direction, id_key(rpc_id)] = (seq, now, method, quiet)
-            if len(self._outstanding) > _OUTSTANDING:
+            if len(self._outstanding) > bounds.OUTSTANDING:
                 self._outstanding.popitem(last=False)
         if answers is not None:
             self._replies[answers] = seq
@@ -314,8 +314,6 @@ class MessageLog:
 
 
 _PROBE = "server/discover"
-_PROBE_GRACE = 2.0
-"""Seconds in which stderr may still speak of a probe that was answered."""
 _HEADS = ("validation error", "Traceback (most recent call last)")
 _CHAINS = ("During handling of the above exception", "The above exception was the direct cause")
 
@@ -357,7 +355,7 @@ class StderrLog:
 
     def probe_over(self, *, at_once: bool = False) -> None:
         """It was answered, or its process is gone."""
-        self._watched_until = min(self._watched_until, 0.0 if at_once else self._wall() + _PROBE_GRACE)
+        self._watched_until = min(self._watched_until, 0.0 if at_once else self._wall() + bounds.PROBE_GRACE_SECONDS)
 
     def write(self, line: bytes) -> None:
         """Keep one line. Bytes that are no text are shown as such, control characters stay visible."""

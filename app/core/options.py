@@ -8,11 +8,8 @@ from urllib.parse import unquote
 
 from pydantic import Field, field_validator
 
+from app import bounds
 from app.core.strict import Strict
-
-_DAY_MS = 24 * 3_600_000
-_LONGEST_MS = 30 * _DAY_MS
-"""Nothing that a connection waits for or keeps needs more than a month; far larger numbers are no dates (H12)."""
 
 
 class Options(Strict):
@@ -28,16 +25,16 @@ class Options(Strict):
     roots: bool = True
     ask_roots: bool = False
     receiver_tasks: bool = True
-    receiver_task_ttl_ms: int = Field(default=60_000, gt=0, le=_LONGEST_MS)
-    receiver_task_max_ttl_ms: int = Field(default=3_600_000, gt=0, le=_LONGEST_MS)
-    poll_interval_ms: int = Field(default=2_000, gt=0, le=_DAY_MS)
+    receiver_task_ttl_ms: int = Field(default=60_000, gt=0, le=bounds.OPTION_MS)
+    receiver_task_max_ttl_ms: int = Field(default=3_600_000, gt=0, le=bounds.OPTION_MS)
+    poll_interval_ms: int = Field(default=2_000, gt=0, le=bounds.CALL_MS)
     awaiting_user_status: Literal["input_required", "working"] = "input_required"
     send_status_notifications: bool = True
-    unattended_limit_ms: int | None = Field(default=None, gt=0, le=_LONGEST_MS)
-    handshake_timeout_ms: int | None = Field(default=None, gt=0, le=_DAY_MS)
-    request_timeout_ms: int = Field(default=60_000, gt=0, le=_DAY_MS)
+    unattended_limit_ms: int | None = Field(default=None, gt=0, le=bounds.OPTION_MS)
+    handshake_timeout_ms: int | None = Field(default=None, gt=0, le=bounds.CALL_MS)
+    request_timeout_ms: int = Field(default=60_000, gt=0, le=bounds.CALL_MS)
     reset_timeout_on_progress: bool = True
-    max_total_timeout_ms: int | None = Field(default=None, gt=0, le=_DAY_MS)
+    max_total_timeout_ms: int | None = Field(default=None, gt=0, le=bounds.CALL_MS)
     log_level: Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] | None = None
     meta: dict[str, Any] = Field(default_factory=dict)
     extensions: dict[str, Any] = Field(default_factory=dict)

@@ -15,12 +15,11 @@ from urllib.parse import quote
 
 from uritemplate.variable import URIVariable
 
+from app import bounds
+
 Value = str | list[str] | dict[str, str]
 """What a variable may hold: a text, a list, or pairs. An empty list, empty pairs and a missing name are undefined."""
 
-_LONGEST = 8_000
-_LARGEST = 1_000_000
-"""Characters of all values together, each counted as often as the template names it."""
 _RESERVED = ":/?#[]@!$&'()*+,;="
 _ESCAPED = re.compile(r"(%[0-9A-Fa-f]{2})")
 _EXPRESSION = re.compile(r"\{([^{}]*)\}")
@@ -50,8 +49,8 @@ class UriTemplate:
     @classmethod
     def parse(cls, text: str) -> UriTemplate:
         """Read a template. Raises BadTemplate when it is none."""
-        if len(text) > _LONGEST:
-            raise BadTemplate(f"The template is longer than {_LONGEST} characters.")
+        if len(text) > bounds.TEMPLATE:
+            raise BadTemplate(f"The template is longer than {bounds.TEMPLATE} characters.")
         # By turns what stands between expressions, and what stands in one.
         pieces = enumerate(_EXPRESSION.split(text))
         return cls(tuple(_expression(piece) if at % 2 else _literal(piece) for at, piece in pieces))
@@ -67,8 +66,8 @@ class UriTemplate:
 
     def expand(self, values: Mapping[str, Value]) -> str:
         """The URI for these values. A variable without a value is left out. Raises BadTemplate for very long ones."""
-        if sum(_size(values.get(one.name, "")) for one in self._all()) > _LARGEST:
-            raise BadTemplate(f"With these values the address is longer than {_LARGEST:,} characters.")
+        if sum(_size(values.get(one.name, "")) for one in self._all()) > bounds.TEMPLATE_VALUES:
+            raise BadTemplate(f"With these values the address is longer than {bounds.TEMPLATE_VALUES:,} characters.")
         return "".join(part if isinstance(part, str) else _expanded(part, values) for part in self.parts)
 
     def _all(self) -> Iterator[Variable]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
+from app import bounds
 from app.core import asks, sampling
 from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
@@ -30,10 +31,6 @@ from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
 if TYPE_CHECKING:
     from app.sessions.identity import Identity
     from app.sessions.workspace import Workspace
-
-_TASKS_KEPT = 1_000
-_ASKS_NOTED = 500
-"""Asks that a call or a task remembers to have caused."""
 
 
 class Asks:
@@ -89,7 +86,7 @@ class Asks:
             self._session.start_soon(self.hand_over, ask)
         task.ask_id = ask.id
         self.tasks[task.id] = task
-        while len(self.tasks) > _TASKS_KEPT:
+        while len(self.tasks) > bounds.TASKS_KEPT:
             self.tasks.popitem(last=False)
 
     def store(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
@@ -151,7 +148,7 @@ class Asks:
         for owner in (session.client_tasks.tasks.get(ask.task_id or ""), session.calls.get(ask.call_id or "")):
             if owner is not None:
                 owner.asks.append(ask.id)
-                del owner.asks[:-_ASKS_NOTED]
+                del owner.asks[: -bounds.ASKS_NOTED]
         if answer is not None:
             return True
         call = session.calls.get(ask.call_id or "")

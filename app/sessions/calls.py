@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from app import bounds
 from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress, ReplyHead
 from app.core.errors import Conflict, Invalid, NotConnected
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
-
-_DAY_MS = 24 * 3_600_000
-"""No call lasts longer, whatever its progress says (R5-05)."""
-_PROGRESS_WORDS = 1_000
 
 
 class Calls(Mapping[str, Call]):
@@ -94,7 +91,7 @@ class Calls(Mapping[str, Call]):
         return any(isinstance(meta, dict) and stateless.META_LOG_LEVEL in meta for meta in metas)
 
     def new(self, method: str, params: dict[str, Any] | None, *, by: str, quiet: bool = False) -> Call:
-        """A call that is kept and not sent."""
+        """A call that is kept and not sent; old ones that are over leave for it."""
         call = Call(
             id=f"c{next(self._ids)}",
             method=method,
@@ -106,6 +103,7 @@ class Calls(Mapping[str, Call]):
             log=self._session.messages,
         )
         self.add(call)
+        self._forget_old_calls()
         return call
 
     def start(
@@ -139,7 +137,6 @@ class Calls(Mapping[str, Call]):
         call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
         for finding in findings:
             self.note(call, finding)
-        self._forget_old_calls()
         self._session.changed("call.added", call.id)
         seconds = (timeout_ms or self._session.options.request_timeout_ms) / 1000
         call.deadline_at = None if notification else self._session.wall() + seconds
@@ -196,7 +193,7 @@ class Calls(Mapping[str, Call]):
 
     async def _run(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
         options = self._session.options
-        most = options.max_total_timeout_ms or _DAY_MS
+        most = options.max_total_timeout_ms or bounds.CALL_MS
         patience = Patience(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)
         self._patience[call.id] = patience
         wanted = Outgoing(
@@ -376,7 +373,7 @@ class Calls(Mapping[str, Call]):
         call.progress = Progress(
             number(values.get("progress")) or 0.0,
             number(values.get("total")),
-            message[:_PROGRESS_WORDS] if isinstance(message, str) else None,
+            message[: bounds.PROGRESS_WORDS] if isinstance(message, str) else None,
             self._session.wall(),
         )
         call.progressed += 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
+from app import bounds
 from app.core.calls import Call
 from app.core.errors import Conflict, Gone, Invalid, NotAllowed, NotConnected
 from app.core.json import diff
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from app.sessions.registry import SessionRegistry
     from app.sessions.session import Session
     from app.sessions.workspace import Workspace
-
-_MESSAGES = 500
-_REFRESH_SECONDS = 0.25
-"""How often a page hears of the other session at most: its events are not ours."""
 
 
 @dataclass(slots=True)
@@ -65,7 +62,7 @@ class Comparisons:
 
     def __init__(self, session: Workspace, registry: SessionRegistry) -> None:
         self._session, self._registry = session, registry
-        self.of: dict[str, Comparison] = {}
+        self.by_call: dict[str, Comparison] = {}
         self.linked_to: tuple[str, str] | None = None
         """The session and the call that this session was opened to be compared with."""
 
@@ -79,15 +76,15 @@ class Comparisons:
             raise NotAllowed("HTTP with SSE exists only in the older era, so there is nothing to compare with.")
         if not call.settled or call.notification:
             raise Conflict("Wait until this call is settled, then compare it.")
-        self.of = {cid: one for cid, one in self.of.items() if cid in session.calls}
-        before = self.of.pop(call.id, None)
+        self.by_call = {cid: one for cid, one in self.by_call.items() if cid in session.calls}
+        before = self.by_call.pop(call.id, None)
         if before is not None and before.open is not None:
             self._registry.start_soon(self._registry.close, before.open)
         era: Literal["legacy", "modern"] = "modern" if session.wire is HANDSHAKE else "legacy"
         other = self._registry.open(by)
         other.roots = list(session.roots)
         other.comparisons.linked_to = (session.id, call.id)
-        found = self.of[call.id] = Comparison(call.id, other.id, weakref.ref(other), era)
+        found = self.by_call[call.id] = Comparison(call.id, other.id, weakref.ref(other), era)
         options = session.options.model_copy(update={"era": era, "protocol_version": None})
         other.connect(session.target, options, by=by)
         session.start_soon(self._run, found, other, call, by)
@@ -117,7 +114,7 @@ class Comparisons:
         while not again.settled and not other.closed:
             await other.events.next_of(again.id)
             self._changed(found)
-            await anyio.sleep(_REFRESH_SECONDS)
+            await anyio.sleep(bounds.COMPARED_SECONDS)
         found.differences = diff.differences(await told(self._session, call), await told(other, again))
         found.words = "Both calls are settled."
         self._changed(found)
@@ -132,7 +129,8 @@ def messages_of(session: Workspace, call: Call) -> list[Message]:
     if not seqs:
         return []
     first, last = min(seqs), max(seqs) if call.settled else session.events.seq
-    return [each for each in session.messages.after(first - 1, _MESSAGES) if each.seq <= last and not each.quiet]
+    rows = session.messages.after(first - 1, bounds.COMPARED_MESSAGES)
+    return [each for each in rows if each.seq <= last and not each.quiet]
 
 
 async def told(session: Workspace, call: Call) -> diff.Told:

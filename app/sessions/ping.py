@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("parley.sessions")
 
-SHORTEST_MS, LONGEST_MS = 1_000, 3_600_000
-
 
 @dataclass(slots=True, frozen=True)
 class Ping:

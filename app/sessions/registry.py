@@ -16,6 +16,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from app import bounds
 from app.core.errors import NotAllowed
 from app.core.lane import give_back_soon
 from app.core.options import Options
@@ -36,11 +37,6 @@ if TYPE_CHECKING:
 _Role = TypeVar("_Role", bound=Workspace)
 
 logger = logging.getLogger("parley.sessions")
-
-_REAP_SECONDS = 5.0
-_CALM_SECONDS = 5.0
-_REST_SECONDS = 1.0
-"""After a connection there is its first page, and its lists."""
 
 
 class SessionRegistry:
@@ -174,7 +170,7 @@ class SessionRegistry:
         """Close sessions that nobody has needed for the idle time."""
         limits = self.settings.limits
         while True:
-            await anyio.sleep(min(_REAP_SECONDS, limits.idle_seconds / 4))
+            await anyio.sleep(min(bounds.REAP_SECONDS, limits.idle_seconds / 4))
             self._look_at_all(limits.idle_seconds)
 
     def _look_at_all(self, seconds: float) -> None:
@@ -196,7 +192,7 @@ class SessionRegistry:
     def consent(self, identity: Identity, target: AnyTarget) -> None:
         """Remember that it has."""
         agreed = self._consents.setdefault(identity.id, set())
-        if len(agreed) < 1000:
+        if len(agreed) < bounds.CONSENTS:
             agreed.add(target_digest(target))
 
     async def known_era(self, owner: str, target: AnyTarget) -> Era | None:
@@ -219,8 +215,8 @@ class SessionRegistry:
         """Wait until nobody connects: what is imported then, in a thread, takes the interpreter from no handshake."""
         await self.until_ready()
         for session in list(self._sessions.values()):
-            await session.wait_connection(_CALM_SECONDS)
-        await self.sleep(_REST_SECONDS)
+            await session.wait_connection(bounds.CALM_SECONDS)
+        await self.sleep(bounds.CALM_REST_SECONDS)
 
 
 async def _guarded(function: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app import bounds
 from app.core.calls import Call
 from app.core.errors import Conflict
 from app.core.rules import stateless
@@ -17,10 +18,6 @@ from app.sessions.identity import PARLEY, Identity
 
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
-
-_MOST = 1_000
-"""Resources of which a notice is remembered; the oldest are forgotten first."""
-_LONGEST = 8_000
 
 
 @dataclass(slots=True)
@@ -44,12 +41,12 @@ class Resources:
 
     def __init__(self, session: Workspace) -> None:
         self._session = session
-        self.of: dict[str, Watched] = {}
+        self.by_uri: dict[str, Watched] = {}
 
     @property
     def subscribed(self) -> list[Watched]:
         """The subscriptions that hold."""
-        return [one for one in self.of.values() if one.subscribed]
+        return [one for one in self.by_uri.values() if one.subscribed]
 
     @property
     def offered(self) -> bool:
@@ -85,7 +82,7 @@ class Resources:
     def notified(self, params: dict[str, Any]) -> None:
         """The server says that a resource changed: count it, and read it again if somebody subscribed (R5-27)."""
         uri = params.get("uri")
-        if not isinstance(uri, str) or len(uri) > _LONGEST:
+        if not isinstance(uri, str) or len(uri) > bounds.WATCHED_URI:
             return
         one = self._one(uri)
         one.updates += 1
@@ -116,18 +113,18 @@ class Resources:
 
     def connection_ended(self) -> None:
         """Subscriptions end with their connection; that something changed stays known until the next one."""
-        for one in self.of.values():
+        for one in self.by_uri.values():
             one.subscribed = False
 
     def reset(self) -> None:
         """A new connection begins."""
-        self.of.clear()
+        self.by_uri.clear()
 
     def _one(self, uri: str) -> Watched:
-        found = self.of.get(uri)
+        found = self.by_uri.get(uri)
         if found is None:
-            found = self.of[uri] = Watched(uri)
-            idle = (known for known, one in self.of.items() if not one.subscribed and known != uri)
-            if len(self.of) > _MOST and (oldest := next(idle, None)) is not None:
-                del self.of[oldest]
+            found = self.by_uri[uri] = Watched(uri)
+            idle = (known for known, one in self.by_uri.items() if not one.subscribed and known != uri)
+            if len(self.by_uri) > bounds.WATCHED_RESOURCES and (oldest := next(idle, None)) is not None:
+                del self.by_uri[oldest]
         return found

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from app import bounds
 from app.core import asks
 from app.core.asks import Answer, Ask, Delivery
 from app.core.calls import Call, Round, StatePlan
@@ -30,10 +31,6 @@ from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
-
-_PAUSE_SECONDS = 0.1
-_PAUSE_AT_MOST = 1.0
-"""Between rounds that ask nothing: a server that only wants to be called again must not make us spin."""
 
 
 @dataclass(slots=True)
@@ -96,7 +93,7 @@ class Rounds:
                 await self._ask(call, opened, needed, connection)
                 silent = 0 if needed.requests else silent + 1
                 if silent:
-                    await anyio.sleep(min(_PAUSE_SECONDS * 2 ** (silent - 1), _PAUSE_AT_MOST))
+                    await anyio.sleep(min(bounds.ROUND_PAUSE_SECONDS * 2 ** (silent - 1), bounds.ROUND_PAUSE_AT_MOST))
                 plan, call.state_plan = call.state_plan, None
                 params, opened.echo = self.retried(call, opened.turn, plan)
                 call.deadline_at = self._session.wall() + patience.seconds

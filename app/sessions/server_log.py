@@ -11,10 +11,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app import bounds
+
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-_KEPT = 2_000
-_TEXT = 2_000
-_LOGGERS = 200
 
 
 @dataclass(slots=True, frozen=True)
@@ -44,15 +43,16 @@ class ServerLog:
     def write(self, params: dict[str, Any], seq: int, at: float) -> None:
         """Keep one notification."""
         if self._lines is None:
-            self._lines = deque(maxlen=_KEPT)
+            self._lines = deque(maxlen=bounds.SERVER_LOG_LINES)
         self.count += 1
         data = params.get("data")
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
         level, name = params.get("level"), params.get("logger")
         logger = name[:200] if isinstance(name, str) else ""
         said = level[:40] if isinstance(level, str) else json.dumps(level)[:40]
-        self._lines.append(LogLine(self.count, seq, at, said, logger, text[:_TEXT], max(0, len(text) - _TEXT)))
-        if logger in self.loggers or len(self.loggers) < _LOGGERS:
+        shown = text[: bounds.SERVER_LOG_TEXT]
+        self._lines.append(LogLine(self.count, seq, at, said, logger, shown, len(text) - len(shown)))
+        if logger in self.loggers or len(self.loggers) < bounds.SERVER_LOGGERS:
             self.loggers[logger] = self.loggers.get(logger, 0) + 1
 
     def lines(self) -> list[LogLine]:

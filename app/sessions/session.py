@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 from pydantic import ValidationError
 
+from app import bounds
 from app.core.connection import ConnectionInfo, Side, Step
 from app.core.errors import Conflict, Invalid, Trouble, own_fault
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
@@ -201,7 +202,7 @@ class Session(Workspace):
         code: str | None = None,
     ) -> None:
         """Say one step of how the connection came about."""
-        if len(self.info.steps) < 50:
+        if len(self.info.steps) < bounds.STEPS:
             self.info.steps.append(Step((self._mono() - self._began) * 1000, text, side, seq, code))
         self.changed("connection.changed", "connection")
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
+from app import bounds
 from app.core.errors import Conflict, Invalid, NotAllowed, NotConnected
 from app.core.rules import catalogue, stateless
 from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
@@ -32,11 +33,6 @@ LIVE: frozenset[SubscriptionState] = frozenset({"opening", "open"})
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 UPDATED, TASK = "notifications/resources/updated", "notifications/tasks"
 HEARD = frozenset({*stateless.FLAGS.values(), UPDATED, TASK})
-_EVENTS = 200
-_KEPT = 100
-_MOST_OPEN = 20
-_FINDINGS = 50
-_FOR_EVER = 10 * 365 * 86_400.0
 
 
 @dataclass(slots=True, frozen=True)
@@ -65,7 +61,7 @@ class Subscription:
     request_seq: int | None = None
     words: str = ""
     """How it ended."""
-    events: deque[Heard] = field(default_factory=lambda: deque(maxlen=_EVENTS))
+    events: deque[Heard] = field(default_factory=lambda: deque(maxlen=bounds.SUBSCRIPTION_EVENTS))
     heard: int = 0
     log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
     """Who knows what was remarked about it."""
@@ -94,13 +90,13 @@ class Subscriptions:
 
     def __init__(self, session: Workspace) -> None:
         self._session = session
-        self.of: OrderedDict[str, Subscription] = OrderedDict()
+        self.all: OrderedDict[str, Subscription] = OrderedDict()
         self._ids = itertools.count(1)
         self._scopes: dict[str, tuple[anyio.CancelScope, Outgoing]] = {}
 
     @property
     def live(self) -> list[Subscription]:
-        return [one for one in self.of.values() if one.live]
+        return [one for one in self.all.values() if one.live]
 
     # ---- what a person does
 
@@ -113,18 +109,18 @@ class Subscriptions:
             raise NotConnected("subscribe")
         if not session.wire.listens:
             raise NotAllowed(f"Subscriptions begin with {stateless.VERSION}; this connection is older.")
-        if len(self.live) >= _MOST_OPEN:
-            raise NotAllowed(f"{_MOST_OPEN} subscriptions are open already. Stop one first.")
+        if len(self.live) >= bounds.SUBSCRIPTIONS_OPEN:
+            raise NotAllowed(f"{bounds.SUBSCRIPTIONS_OPEN} subscriptions are open already. Stop one first.")
         one = Subscription(f"l{next(self._ids)}", stateless.clean_filter(asked), session.wall(), session.info.number)
         one.by_task, one.log = by_task, session.messages
         if not one.asked:
             raise Invalid("Choose at least one thing to hear of.", {"/notifications": ["Choose something."]})
-        self.of[one.id] = one
-        while len(self.of) > _KEPT:
-            over = next((each.id for each in self.of.values() if not each.live), None)
+        self.all[one.id] = one
+        while len(self.all) > bounds.SUBSCRIPTIONS_KEPT:
+            over = next((each.id for each in self.all.values() if not each.live), None)
             if over is None:
                 break
-            del self.of[over]
+            del self.all[over]
         self._changed(one)
         session.start_soon(self._run, one, connection)
         return one
@@ -151,7 +147,7 @@ class Subscriptions:
             one.rpc_id, one.request_seq = rpc_id, seq
 
         wanted = Outgoing(on_sent=sent)
-        patience = Patience(_FOR_EVER, at_most=_FOR_EVER)
+        patience = Patience(bounds.SUBSCRIPTION_SECONDS, at_most=bounds.SUBSCRIPTION_SECONDS)
         with anyio.CancelScope() as scope:
             self._scopes[one.id] = (scope, wanted)
             try:
@@ -197,7 +193,7 @@ class Subscriptions:
                 self._session.messages.remark(message.seq, catalogue.no_subscription(method=method))
             return False
         present = self._session.info.number  # each connection counts its requests from the beginning
-        one = next((each for each in self.of.values() if (each.connection, each.rpc_id) == (present, number)), None)
+        one = next((each for each in self.all.values() if (each.connection, each.rpc_id) == (present, number)), None)
         if one is None:
             self._session.messages.remark(message.seq, catalogue.unknown_subscription(number=json.dumps(number)))
             return False
@@ -251,11 +247,11 @@ class Subscriptions:
             return
         before = self._session.info.number - 1
         lost: list[Subscription] = []
-        for one in self.of.values():
+        for one in self.all.values():
             again = any(one.asked == other.asked for other in lost)  # the same may have been lost more than once
             if one.state == "lost" and one.connection == before and not one.by_task and not again:
                 lost.append(one)
-        for one in lost[-_MOST_OPEN:]:
+        for one in lost[-bounds.SUBSCRIPTIONS_OPEN :]:
             one.words += " Asked for again after the new connection."
             self.open(one.asked)
 
@@ -268,7 +264,7 @@ class Subscriptions:
         """Beside the message always, and with the subscription once: a server may do the same wrong a million times."""
         before = one.findings
         said = any((each.id, each.text) == (finding.id, finding.text) for each in before)
-        if said or len(before) >= _FINDINGS:
+        if said or len(before) >= self._session.limits.findings_per_message:
             self._session.messages.remark(seq, finding)
         else:
             self._session.messages.remark(seq, finding, about=one.id)

@@ -210,7 +210,7 @@ class Workspace:
         for ask in self.inbox.asks.values():
             if ask.message_seq is not None:
                 yield ask.message_seq
-        for one in self.subscriptions.of.values():
+        for one in self.subscriptions.all.values():
             yield from one.beside
         for listing in self.lists.known_of:
             yield from listing.seqs if listing.restless is None else (*listing.seqs, listing.restless)

@@ -508,7 +508,7 @@ def call_card(
         retry_of=call.retry_of,
         rounds=rounds_view(session, call),
         compare=can_compare(session, call) if alone else "",
-        compared=call.id in session.comparisons.of,
+        compared=call.id in session.comparisons.by_call,
         task=None if task is None else task_views.task_card(session, task),
         cancelling=not call.settled and (call.cancel_wanted or (task is not None and task.cancelling)),
     )

@@ -69,7 +69,7 @@ class CompareView:
 
 async def compare_view(session: Workspace, call: Call) -> CompareView | None:
     """The comparison of a call; None when there is none."""
-    found = session.comparisons.of.get(call.id)
+    found = session.comparisons.by_call.get(call.id)
     if found is None:
         return None
     other = found.open
@@ -117,7 +117,7 @@ async def _side(session: Workspace, call: Call) -> SideView:
 
 async def compare_json(session: Workspace, call: Call) -> dict[str, Any]:
     """A comparison, as scripts read it."""
-    found = session.comparisons.of[call.id]
+    found = session.comparisons.by_call[call.id]
     view = await compare_view(session, call)
     return {
         "call": call.id,

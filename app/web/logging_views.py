@@ -13,10 +13,10 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from app import bounds
 from app.core.strict import Closed
 from app.core.times import wire_time
 from app.sessions import Workspace
-from app.sessions.ping import LONGEST_MS, SHORTEST_MS
 from app.sessions.server_log import LEVELS
 from app.web import bodies
 from app.web.answers import in_json, show
@@ -86,7 +86,7 @@ async def logging(request: Request) -> Response:
 class PingBody(Closed):
     """`every_ms` makes pings leave by themselves, null stops that; without it one ping leaves now."""
 
-    every_ms: int | None = Field(default=None, ge=SHORTEST_MS, le=LONGEST_MS)
+    every_ms: int | None = Field(default=None, ge=bounds.PING_AT_LEAST_MS, le=bounds.PING_AT_MOST_MS)
 
 
 def _of_form(form: bodies.Body) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def resources_view(session: Workspace, window: Window) -> ListView:
 
     def entry(index: int, item: dict[str, Any]) -> Entry:
         uri = text_of(item.get("uri"))
-        watched = session.resources.of.get(uri)
+        watched = session.resources.by_uri.get(uri)
         tag = ""
         if watched is not None:
             tag = "updated" if watched.updates else "subscribed" if watched.subscribed else ""
@@ -123,7 +123,7 @@ def _resources_json(session: Workspace) -> dict[str, Any]:
         "subscribed": [one.uri for one in session.resources.subscribed],
         "updated": {
             one.uri: {"updates": one.updates, "at": wire_time(one.updated_at)}
-            for one in session.resources.of.values()
+            for one in session.resources.by_uri.values()
             if one.updated_at is not None
         },
     }
@@ -238,7 +238,7 @@ def reads(session: Workspace, uri: str) -> list[Call]:
 
 
 def watch_view(session: Workspace, uri: str) -> WatchView:
-    one = session.resources.of.get(uri)
+    one = session.resources.by_uri.get(uri)
     return WatchView(
         base=f"/s/{session.id}",
         uri=uri,

@@ -91,7 +91,7 @@ def subscriptions_view(session: Workspace) -> SubscriptionsView:
     """Everything the page shows."""
     return SubscriptionsView(
         base=f"/s/{session.id}",
-        cards=[card(one) for one in reversed(session.subscriptions.of.values())],
+        cards=[card(one) for one in reversed(session.subscriptions.all.values())],
         connected=session.info.state == "ready",
         modern=session.wire.listens,
         tasks=len(task_ids(session)),

@@ -58,7 +58,7 @@ def _of_form(form: bodies.Body) -> dict[str, Any]:
 
 async def page(request: Request) -> Response:
     session: Workspace = request.state.session
-    listed = [subscription_json(one) for one in session.subscriptions.of.values()]
+    listed = [subscription_json(one) for one in session.subscriptions.all.values()]
     shell = views.shell(session, "subscriptions", "Subscriptions")
     return await show(request, SubscriptionsPage(shell, subscriptions_view(session), {"subscriptions": listed}))
 
@@ -90,7 +90,7 @@ async def again(request: Request) -> Response:
 
 def _find(request: Request) -> tuple[Workspace, Subscription]:
     session: Workspace = request.state.session
-    one = session.subscriptions.of.get(request.path_params["lid"])
+    one = session.subscriptions.all.get(request.path_params["lid"])
     if one is None:
         raise unknown("There is no such subscription. The oldest ones are forgotten first.")
     return session, one

@@ -201,8 +201,8 @@ async def test_many_lost_subscriptions_do_not_spoil_the_next_connection(session:
         await reach(session, peer)
         assert session.info.state == "ready", session.info.trouble
         number = session.info.number
-        await until(session, lambda: all(not each.live for each in session.subscriptions.of.values()))
-        asked = [each.asked for each in session.subscriptions.of.values() if each.connection == number]
+        await until(session, lambda: all(not each.live for each in session.subscriptions.all.values()))
+        asked = [each.asked for each in session.subscriptions.all.values() if each.connection == number]
         assert asked == [{"toolsListChanged": True}, {"promptsListChanged": True}], "each filter once"
 
 

@@ -200,12 +200,12 @@ async def test_h12_comparisons_keep_no_closed_session_alive(registry: SessionReg
     for _ in range(30):
         found = session.comparisons.begin(first, ME)
         others.append(weakref.ref(found.other))
-        await until(session, lambda: session.comparisons.of[first.id].failed)
+        await until(session, lambda: session.comparisons.by_call[first.id].failed)
         await registry.close(found.other)
     await echoes(session)
     gc.collect()
     assert sum(other() is not None for other in others) == 0
-    assert session.comparisons.of[first.id].open is None
+    assert session.comparisons.by_call[first.id].open is None
 
 
 @pytest.mark.requirement("H12")

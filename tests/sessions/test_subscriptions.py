@@ -40,7 +40,7 @@ async def test_events_come_to_the_subscription_that_asked(session: Session, tmp_
             ("notifications/resources/updated", "x://a"),
         ]
         await until(session, lambda: len(peer.received("tools/list")) == 2)  # the list was read again
-        assert session.resources.of["x://a"].updates == 1
+        assert session.resources.by_uri["x://a"].updates == 1
         await echoes(session)  # beside the open stream
         if way == "http":
             assert peer.headers("subscriptions/listen")[0]["mcp-method"] == "subscriptions/listen"
@@ -81,7 +81,7 @@ async def test_both_endings_are_clean_and_a_cut_is_not(
         # On a pipe the cut is the end of the server: after a new connection what was lost is asked for again.
         await until(session, lambda: session.info.state == "lost")
         await reach(session, modern_stdio(tmp_path / "two"))
-        again = list(session.subscriptions.of.values())[-1]
+        again = list(session.subscriptions.all.values())[-1]
         await until(session, lambda: again.state == "open")
         assert again.asked == ALL and again is not one
 

@@ -10,8 +10,18 @@ from app import bounds
 from app.settings import Limits
 
 APP = Path(__file__).parents[2] / "app"
-HOUSES = ("core/json", "core/schema", "core/forms", "core/rules", "core/tasks", "protocol/links")
+HOUSES = ("core", "protocol/links", "sessions")
 LOCAL = {
+    "core/figures.py:_LONGEST": "where a number is cut",
+    "core/hidden.py:STACKED": "how many marks of a stack are drawn",
+    "core/hidden.py:_RUN": "where a run is cut",
+    "core/hidden.py:_EXPLAINED": "how many marks say what they are",
+    "core/hidden.py:_CALM_RUN": "how long an ordinary run can be",
+    "core/hidden.py:_WINDOW": "how the work is cut into pieces, not how much of it is done",
+    "core/log.py:_TRIM_NOTICE": "how often it is said that rows have left",
+    "core/log.py:_SWEEP_EVERY": "how the work is cut into pieces",
+    "core/summary.py:_LONGEST": "where a summary is cut",
+    "core/wire.py:_SHORT": "where a name is cut in its row",
     "core/json/heads.py:_ID_BYTES": "how much of an id is kept in its row",
     "core/json/scan.py:_WINDOW": "how the work is cut into pieces, not how much of it is done",
     "core/json/scan.py:_FIRST_WINDOW": "the same",
@@ -23,6 +33,11 @@ LOCAL = {
     "protocol/links/http_base.py:_LARGE": "from when on a stream makes room for others",
     "protocol/links/http_base.py:_REST_SECONDS": "the rest of one such pause",
     "protocol/links/words.py:_BODY_SHOWN": "where a quoted body is cut",
+    "sessions/attention.py:YOUNG_SECONDS": "until when somebody is taken to be waiting right now",
+    "sessions/attention.py:MOMENT_SECONDS": "the same",
+    "sessions/lists.py:_SOON": "until when a change may have come of a read",
+    "sessions/lists.py:_TOO_OFTEN": "from when on changes are no burst",
+    "sessions/session.py:_ALONE_SECONDS": "the rest of a flood",
 }
 """Numbers that say how something is written or done, and bound nothing."""
 
@@ -44,12 +59,12 @@ def _is_number(node: ast.expr) -> bool:
 
 @pytest.mark.parametrize("house", HOUSES)
 def test_a_size_is_written_where_all_of_them_stand(house: str):
-    found = {name for path in sorted((APP / house).glob("*.py")) for name in numbers(path)}
+    found = {name for path in sorted((APP / house).rglob("*.py")) for name in numbers(path)}
     assert found - LOCAL.keys() == set(), "a size belongs into settings.Limits or app/bounds.py"
 
 
 def test_what_is_called_local_is_there():
-    found = {name for house in HOUSES for path in (APP / house).glob("*.py") for name in numbers(path)}
+    found = {name for house in HOUSES for path in (APP / house).rglob("*.py") for name in numbers(path)}
     assert LOCAL.keys() - found == set()
 
 

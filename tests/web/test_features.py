@@ -283,14 +283,14 @@ async def test_a_subscription_marks_and_reads_again_until_it_ends(opened: Any):
     assert told["subscribed"] == [uri] and told["updated"][uri]["updates"] == 1
     # A flood costs one read, and one more after it.
     await one.tool("send", messages=[updated] * 50)
-    await until(one.session, lambda: not one.session.resources.of[uri].reading)
-    assert one.session.resources.of[uri].updates == 51
+    await until(one.session, lambda: not one.session.resources.by_uri[uri].reading)
+    assert one.session.resources.by_uri[uri].updates == 51
     assert 2 <= len(await one.seen("resources/read")) <= 4
     await one.post("/resources/subscribe", uri=uri, subscribe=False)
     await until(one.session, lambda: not one.session.resources.subscribed)
     reads = len(await one.seen("resources/read"))
     await one.tool("send", messages=[updated])
-    await until(one.session, lambda: one.session.resources.of[uri].updates == 52)
+    await until(one.session, lambda: one.session.resources.by_uri[uri].updates == 52)
     assert len(await one.seen("resources/read")) == reads
     assert "what stands below may be old" in await one.page(f"/resources/one?uri={uri}")
     assert [each["uri"] for each in await one.seen("resources/unsubscribe")] == [uri]
@@ -466,7 +466,7 @@ async def test_open_pages_hear_of_everything_that_changes(opened: Any):
     await until(one.session, lambda: one.session.resources.subscribed)
     await one.tool("send", messages=[{"method": "notifications/resources/updated", "params": {"uri": uri}}])
     await until(
-        one.session, lambda: not one.session.resources.of[uri].reading and one.session.resources.of[uri].updates
+        one.session, lambda: not one.session.resources.by_uri[uri].reading and one.session.resources.by_uri[uri].updates
     )
     told = heard(book)
     assert "updated 1 time" in told and "content of shelf://book/1" in told

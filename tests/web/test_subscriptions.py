@@ -38,7 +38,7 @@ async def test_listening_by_script_and_by_page(
     wanted = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["x://<a>"]}}
     opened = await script.post(base, wanted)
     assert opened.status == 202 and opened.json()["id"] == "l1"
-    one = session.subscriptions.of["l1"]
+    one = session.subscriptions.all["l1"]
     await until(session, lambda: one.heard == 1)
     (shown,) = (await script.json(base))["subscriptions"]
     assert shown["state"] == "open" and shown["refused"] == ["toolsListChanged"]
@@ -48,10 +48,10 @@ async def test_listening_by_script_and_by_page(
     assert (await client.form(f"{base}/l1/stop")).status == 303
     assert (await script.post(f"{base}/l1/stop")).status == 409
     again = await client.form(f"{base}/l1/again")
-    assert again.status == 303 and len(session.subscriptions.of) == 2
+    assert again.status == 303 and len(session.subscriptions.all) == 2
     posted = await client.form(base, {"promptsListChanged": "1", "uris": "x://b\n\n x://c \n"})
     assert posted.status == 303
-    newest = session.subscriptions.of["l3"]
+    newest = session.subscriptions.all["l3"]
     assert newest.asked == {"promptsListChanged": True, "resourceSubscriptions": ["x://b", "x://c"]}
     assert (await script.post(base, {"notifications": {}})).status in (409, 422)
     assert (await script.post(base, {"notifications": {"everything": True}})).status == 422

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from app import bounds
 from app.core.errors import NotAllowed
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
@@ -24,10 +25,6 @@ from app.sessions.tasks.polling import Polling, error_of
 if TYPE_CHECKING:
     from app.sessions.tasks.running import ClientTasks
     from app.sessions.workspace import Workspace
-
-KEPT = 1_000
-"""Tasks remembered, of a list or of our own."""
-_FINDINGS = 20
 
 
 @dataclass(slots=True)
@@ -48,7 +45,7 @@ class TaskListing:
     @property
     def findings(self) -> list[Finding]:
         """What was remarked about its pages; what is wrong with a task that can be followed is said with that."""
-        return self.log.findings_of(self.seqs)[:_FINDINGS]
+        return self.log.findings_of(self.seqs)[: bounds.TASK_LIST_FINDINGS]
 
 
 class TaskList:
@@ -92,7 +89,7 @@ class TaskList:
                 break
             if not isinstance(cursor, str) or cursor in cursors:
                 listing.stopped = f"The cursor of page {page} is no new text, so the list ends here."
-            elif page >= limits.list_pages or len(found) >= KEPT:
+            elif page >= limits.list_pages or len(found) >= bounds.TASKS_KEPT:
                 listing.stopped = f"There is more: Parley stopped after {page} pages."
             if listing.stopped:
                 break

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from app import bounds
 from app.core.errors import INVALID_PARAMS
 from app.core.rules import catalogue
 from app.core.tasks import running as tasks
@@ -25,11 +26,6 @@ from app.protocol.timeout import OutOfTime, Patience
 
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
-
-_FAILED_POLLS = 5
-"""So many polls in a row without a usable answer, and we stop."""
-_LONGEST_REST = 86_400.0
-_FINDINGS = 50
 
 
 class Polling:
@@ -99,7 +95,7 @@ class Polling:
             last = mono()
             if over():
                 break
-            if failed >= _FAILED_POLLS:
+            if failed >= bounds.FAILED_POLLS:
                 self.gone(task, "not found", f"{failed} polls in a row had no usable answer")
             elif not task.outlived and task.expires is not None and last >= task.expires:
                 task.outlived = True
@@ -113,7 +109,7 @@ class Polling:
         if until is None:
             await nudge.wait()
             return
-        seconds = min(_LONGEST_REST, max(0.0, until - self._session.mono()))
+        seconds = min(bounds.POLL_REST_SECONDS, max(0.0, until - self._session.mono()))
         async with anyio.create_task_group() as group:
 
             async def alarm() -> None:
@@ -225,7 +221,10 @@ class Polling:
     def remark(self, task: ClientTask, finding: Finding, seq: int | None) -> None:
         """Keep a remark about a task and its call, once: beside a message, or with the task where none says it."""
         before = task.findings
-        if any((one.id, one.text) == (finding.id, finding.text) for one in before) or len(before) >= _FINDINGS:
+        if (
+            any((one.id, one.text) == (finding.id, finding.text) for one in before)
+            or len(before) >= self._session.limits.findings_per_message
+        ):
             return
         call = self._session.calls.get(task.call_id or "")
         if seq is None:

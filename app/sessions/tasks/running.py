@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from app import bounds
 from app.core.calls import Call, CallError, Leg
 from app.core.errors import INVALID_PARAMS, Conflict, Invalid, NotAllowed, NotConnected
 from app.core.rules import catalogue, stateless
@@ -25,7 +26,7 @@ from app.protocol.connection import Connection
 from app.protocol.rpc import Reply
 from app.sessions.identity import PARLEY, Identity
 from app.sessions.tasks.inputs import TaskInputs
-from app.sessions.tasks.listing import KEPT, TaskList, TaskListing
+from app.sessions.tasks.listing import TaskList, TaskListing
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
@@ -33,14 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("parley.sessions")
 
-_EARLY = 200
-"""Notifications kept for tasks that we do not know yet."""
-_EARLY_BYTES = 16 * 1024
-"""A larger one is not kept: polling finds out what it said."""
-_FETCHES = 3
-"""How often the result of a task that has ended is asked for, when its reply is lost on the way."""
-LONG_MS = 24 * 3_600_000
-"""`tasks/result` may block as long as the task takes (R2-21)."""
 EVENTS: dict[str, str] = {
     "task.created": "taskCreated",
     "task.changed": "taskStatusChange",
@@ -143,7 +136,7 @@ class ClientTasks:
         self.known[seen.task_id] = task
         meta = reply.value["result"].get("_meta")
         said = meta.get(tasks.IMMEDIATE) if isinstance(meta, dict) else None
-        task.immediate = said[:20_000] if isinstance(said, str) else None
+        task.immediate = said[: bounds.TASK_IMMEDIATE] if isinstance(said, str) else None
         leg = call.legs[-1] if call.legs else None
         task.visit(session.wall(), "created", task.status, None if leg is None else leg.request_seq, reply.seq)
         for finding in findings:
@@ -192,7 +185,7 @@ class ClientTasks:
                         wait()
                     while task.waiting:
                         await self._polling.rest(task, None)
-                    if tries >= _FETCHES or not await self._polling.still_there(task, connection):
+                    if tries >= bounds.TASK_FETCHES or not await self._polling.still_there(task, connection):
                         break
                 group.cancel_scope.cancel()
         finally:
@@ -239,7 +232,9 @@ class ClientTasks:
         with anyio.CancelScope() as scope:
             self._waits[task.id] = scope
             try:
-                _, reply = await self._polling.send(task, connection, method, seconds=LONG_MS / 1000, on_sent=sent)
+                _, reply = await self._polling.send(
+                    task, connection, method, seconds=bounds.CALL_MS / 1000, on_sent=sent
+                )
             finally:
                 if self._waits.get(task.id) is scope:
                     del self._waits[task.id]
@@ -268,7 +263,7 @@ class ClientTasks:
         """Ask for the result at any time, as a call of its own: it blocks until the task ends (R2-21)."""
         if task.wire.result is None:
             raise NotAllowed("On this connection the result comes with the status.")
-        call = self._session.start_call(task.wire.result, {"taskId": task.task_id}, timeout_ms=LONG_MS, by=by)
+        call = self._session.start_call(task.wire.result, {"taskId": task.task_id}, timeout_ms=bounds.CALL_MS, by=by)
         task.fetched = task.fetched or call.id
         task.visit(self._session.wall(), task.wire.result, task.status)
         self._session.changed("task.changed", task.id)
@@ -426,9 +421,9 @@ class ClientTasks:
         if task is not None:
             task.notified += 1
             self._polling.hear(task, params, message.seq)
-        elif isinstance(task_id, str) and message.size <= _EARLY_BYTES:
+        elif isinstance(task_id, str) and message.size <= bounds.EARLY_NOTICE_BYTES:
             self._early[task_id] = (params, message.seq)
-            while len(self._early) > _EARLY:
+            while len(self._early) > bounds.EARLY_NOTICES:
                 self._early.popitem(last=False)
 
     def hear(self, task: ClientTask, value: Any, seq: int, sent: int | None) -> None:
@@ -466,7 +461,8 @@ class ClientTasks:
             log=session.messages,
         )
         self.tasks[task.id] = task
-        for old in [one for one in self.tasks.values() if not one.followed][: max(0, len(self.tasks) - KEPT)]:
+        extra = max(0, len(self.tasks) - bounds.TASKS_KEPT)
+        for old in [one for one in self.tasks.values() if not one.followed][:extra]:
             del self.tasks[old.id]
             if self.known.get(old.task_id) is old:
                 del self.known[old.task_id]
