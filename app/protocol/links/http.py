@@ -28,11 +28,13 @@ from app.core.wire import Exchange, Finding, RpcId, id_key
 from app.egress import Answer, Egress, EgressError
 from app.protocol.exchanges import egress_trouble
 from app.protocol.links.base import Barrier, Frame, LinkError, LinkHost, Outbound, Oversized, Place, Remarked
-from app.protocol.links.http_base import HttpLink, TooLarge, beginning, delivering, message_in, redirect, whole_body
+from app.protocol.links.http_base import HttpLink, beginning, delivering, message_in, read_body
+from app.protocol.links.sse_parser import SseEvent
 from app.protocol.links.words import (
     COMPRESSED,
     ENDED_EARLY,
     FORGOTTEN,
+    NO_REPLY,
     NOT_FOUND_AGAIN,
     NOT_RESUMED,
     content_trouble,
@@ -48,6 +50,7 @@ _WITH_A_BODY = frozenset({"", "text/plain", "application/octet-stream"})
 """Content types that are wrong for a reply, and that replies are found under."""
 _NOT_NOW = frozenset({429, 502, 503, 504})
 """What is said of a moment, often by somebody in front of the server, and not of the stream that was asked for."""
+_CONTENT = ("content-type", "application/json")
 _SESSION_ID = re.compile(r"[\x21-\x7e]{1,1024}")
 
 
@@ -57,6 +60,8 @@ class StreamableLink(HttpLink):
     def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
         super().__init__(target, limits, egress, host, log)
         self._session_id: str | None = None
+        self._waiting: dict[RpcId, tuple[anyio.CancelScope, bool]] = {}
+        """The POST of each request, and whether closing it cancels the request."""
 
     def _headers(self, accept: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
         headers = super()._headers(accept, *more)
@@ -70,10 +75,18 @@ class StreamableLink(HttpLink):
             raise LinkError(await self.ended())
         scope = anyio.CancelScope()
         if about.kind == "request":
-            self._waiting[about.rpc_id] = scope
-            if about.stateless:
-                self._stateless.add(about.rpc_id)
+            self._waiting[about.rpc_id] = scope, about.stateless
         self._group.start_soon(self._post, raw, about, scope)
+
+    def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
+        """The stream that waits for this reply may end. In 2026-07-28 closing it is how one cancels (R6-50)."""
+        scope, stateless = self._waiting.pop(rpc_id, (None, False))
+        if scope is None:
+            return
+        if stateless and not answered:
+            scope.cancel()
+        else:
+            scope.deadline = anyio.current_time() + bounds.LINGER_SECONDS
 
     async def _post(self, raw: bytes, about: Outbound, scope: anyio.CancelScope) -> None:
         with scope, delivering(about):
@@ -83,29 +96,18 @@ class StreamableLink(HttpLink):
             if resume is not None:
                 await self._resume(about, resume)
 
-    async def _posted(self, raw: bytes, about: Outbound) -> _Resume | None:
-        url, note = self._url, None  # type: str, str | None
-        content = ("content-type", "application/json")
-        while True:
-            headers = self._headers("application/json, text/event-stream", content, *about.headers)
-            exchange = self._exchanges.begin("POST", url, headers, about.seq, note)
-            silence = None if about.kind == "request" else bounds.SHORT_READ_SECONDS
-            try:
-                async with self._exchanges.send(exchange, url, headers, raw, read=silence) as answer:
-                    where = redirect(answer, url) if url == self._target.url else None
-                    if where is None or self._moved_to not in (None, where):
-                        return await self._take_answer(answer, about, exchange)
-                    if self._moved_to is None:
-                        note = self._goes_to(where, answer.status)
-                    url = self._move(where)
-            except EgressError as fault:
-                await self._failed(about, exchange, egress_trouble(fault, url))
-                return None
-            except TooLarge as fault:
-                await self._too_large(about, exchange, fault.prefix, fault.size)
-                return None
+    async def _posted(self, raw: bytes, about: Outbound) -> _Cursor | None:
+        headers = self._headers("application/json, text/event-stream", _CONTENT, *about.headers)
+        silence = None if about.kind == "request" else bounds.SHORT_READ_SECONDS
+        try:
+            posting = self._request("POST", self._address, headers, raw, seq=about.seq, read=silence)
+            async with posting as (answer, exchange):
+                return await self._take_answer(answer, about, exchange)
+        except EgressError as fault:
+            await self._failed(about, egress_trouble(fault, self._address.url))
+            return None
 
-    async def _take_answer(self, answer: Answer, about: Outbound, exchange: Exchange) -> _Resume | None:
+    async def _take_answer(self, answer: Answer, about: Outbound, exchange: Exchange) -> _Cursor | None:
         media = answer.media_type
         if not 200 <= answer.status < 300:
             await self._refused(answer, about, exchange)
@@ -117,11 +119,11 @@ class StreamableLink(HttpLink):
                 finding = catalogue.accepted_with_status(kind=about.kind, status=answer.status)
                 await self._tell(Remarked(about.seq, finding))
         elif answer.compressed:
-            await self._failed(about, exchange, COMPRESSED)
+            await self._failed(about, COMPRESSED, exchange)
         elif media == "text/event-stream":
             if answer.status != 200:
                 await self._tell(Remarked(about.seq, _status_finding(answer.status)))
-            return await self._stream(answer, about, exchange)
+            return await self._stream(answer, about, exchange, _Cursor())
         else:
             await self._take_body(answer, media, about, exchange)
         return None
@@ -130,14 +132,19 @@ class StreamableLink(HttpLink):
         """The whole body of a success: the reply, or what came in its place."""
         is_json = media == "application/json"
         if is_json or media.endswith("+json") or media in _WITH_A_BODY:
-            body = await whole_body(self._gently(answer), self._limits.message_bytes)
+            most = self._limits.message_bytes
+            body = await read_body(self._throttled(answer), most + 1)
+            if len(body) > most:
+                await self._too_large(about, exchange, Oversized(body[: bounds.REFUSAL_BYTES], len(body)))
+                return
         else:
             body = await beginning(answer)
         if body or (is_json and answer.status != 202):
             findings: tuple[Finding, ...] = ()
             meant = body.lstrip()[:1] in (b"{", b"[") and b'"jsonrpc"' in body
             if meant:
-                findings += () if is_json else (_type_finding(media),)
+                found = f"is of the type {media[:100]}" if media else "has no content type"
+                findings += () if is_json else (catalogue.other_content_type(found=found),)
                 findings += () if answer.status == 200 else (_status_finding(answer.status),)
             place: Place = "body" if is_json or meant else "other"
             await self._tell(Frame(body, about.rpc_id, exchange, place, findings))
@@ -146,19 +153,16 @@ class StreamableLink(HttpLink):
         if answer.status == 202:
             await self._tell(Remarked(about.seq, catalogue.accepted_without_reply()))
         elif is_json:
-            trouble = Trouble("no-reply", "The answer does not contain the reply.", "")
-            await self._failed(about, exchange, trouble)
+            await self._failed(about, NO_REPLY, exchange)
         else:
-            await self._failed(about, exchange, content_trouble(media, body))
+            await self._failed(about, content_trouble(media, body), exchange)
 
     async def _keep_session(self, answer: Answer, about: Outbound) -> None:
         found = answer.header("mcp-session-id")
-        if not found:
-            return
-        if _SESSION_ID.fullmatch(found) is None:
+        if _SESSION_ID.fullmatch(found):
+            self._session_id = found
+        elif found:
             await self._tell(Remarked(about.seq, catalogue.improper_session_id()))
-            return
-        self._session_id = found
 
     async def _refused(
         self, answer: Answer, about: Outbound, exchange: Exchange, trouble: Trouble | None = None
@@ -186,45 +190,44 @@ class StreamableLink(HttpLink):
             self._session_id = None
             self._over(replace(FORGOTTEN, message=said))
             return
-        await self._failed(about, exchange, trouble or status_trouble(answer.status, self._url, answer, body))
+        await self._failed(about, trouble or status_trouble(answer, body), exchange)
 
-    async def _too_large(self, about: Outbound, exchange: Exchange, prefix: bytes, size: int) -> None:
+    async def _too_large(self, about: Outbound, exchange: Exchange, found: Oversized) -> None:
         limit = self._limits.message_bytes / 1048576
-        await self._tell(Oversized(prefix, size, False, exchange))
-        await self._failed(
-            about,
-            exchange,
-            Trouble(
-                "oversized", f"The answer is larger than {limit:g} MiB, so it was not read.", "Ask for less at a time."
-            ),
-        )
+        said = f"The answer is larger than {limit:g} MiB, so it was not read."
+        await self._tell(replace(found, fatal=False, exchange=exchange))
+        await self._failed(about, Trouble("oversized", said, "Ask for less at a time."), exchange)
 
     # ---- streams
 
-    async def _stream(
-        self, answer: Answer, about: Outbound, exchange: Exchange, before: _Resume | None = None
-    ) -> _Resume | None:
-        """Frames of an SSE answer, until it ends; how to go on when it ended before the reply came."""
-        last_id = None if before is None else before.last_id
-        retry = bounds.RETRY_SECONDS if before is None else before.after
+    async def _stream(self, answer: Answer, about: Outbound, exchange: Exchange, cursor: _Cursor) -> _Cursor | None:
+        """Take the frames of an SSE answer, until it ends; where to go on when it ended before the reply came."""
         cut: EgressError | None = None
         try:
-            async for event in self._events(answer):
-                if isinstance(event, Oversized):
-                    await self._too_large(about, exchange, event.prefix, event.size)
-                    return None
-                last_id = event.id if event.id is not None else last_id
-                retry = max(event.retry / 1000, bounds.RETRY_AT_LEAST) if event.retry is not None else retry
-                findings = message_in(event)
-                if findings is not None:
-                    await self._tell(Frame(event.data, about.rpc_id, exchange, "event", findings))
+            oversized = await self._frames(answer, cursor, exchange, "event", about.rpc_id)
+            if oversized is not None:
+                await self._too_large(about, exchange, oversized)
+                return None
         except EgressError as fault:
             cut = fault
         if await self._is_settled(about.rpc_id):
             return None
-        if last_id and not about.stateless:  # an empty id takes back the one before
-            return _Resume(last_id, retry)
-        await self._failed(about, exchange, ENDED_EARLY if cut is None else egress_trouble(cut, self._url))
+        if cursor.last_id and not about.stateless:  # an empty id takes back the one before
+            return cursor
+        await self._failed(about, ENDED_EARLY if cut is None else egress_trouble(cut, self._address.url), exchange)
+        return None
+
+    async def _frames(
+        self, answer: Answer, cursor: _Cursor, exchange: Exchange, place: Place, via: RpcId = None
+    ) -> Oversized | None:
+        """Take the frames of a stream, and keep its cursor; the event that was too large, when one ended it."""
+        async for event in self._events(answer):
+            if isinstance(event, Oversized):
+                return event
+            cursor.take(event)
+            findings = message_in(event)
+            if findings is not None:
+                await self._tell(Frame(event.data, via, exchange, place, findings))
         return None
 
     async def _is_settled(self, rpc_id: RpcId) -> bool:
@@ -235,71 +238,58 @@ class StreamableLink(HttpLink):
             await reached.wait()
         return rpc_id not in self._waiting
 
-    async def _resume(self, about: Outbound, resume: _Resume) -> None:
+    async def _resume(self, about: Outbound, cursor: _Cursor) -> None:
         """Come back for the rest of a stream, after exactly the time the server asked for (R5-43)."""
-        url, failures = self._url, 0
+        url, failures = self._address.url, 0
         while True:
-            await anyio.sleep(resume.after if failures == 0 else max(resume.after, 2**failures))
+            await anyio.sleep(cursor.wait if failures == 0 else max(cursor.wait, 2**failures))
             if about.rpc_id not in self._waiting:
                 return
-            headers = self._headers("text/event-stream", ("last-event-id", resume.last_id))
-            exchange = self._exchanges.begin("GET", url, headers, note=_RESUMES_NOTE)
+            headers = self._headers("text/event-stream", *cursor.headers)
             try:
-                async with self._exchanges.send(exchange, url, headers) as answer:
+                async with self._exchanges.send("GET", url, headers, note=_RESUMES_NOTE) as (answer, exchange):
                     if answer.status in _NOT_NOW and failures + 1 < bounds.RESUMES:
                         failures += 1
                         continue
                     if answer.status == 405:
-                        await self._failed(about, exchange, NOT_RESUMED)
+                        await self._failed(about, NOT_RESUMED, exchange)
                         return
                     if answer.status != 200 or answer.media_type != "text/event-stream":
                         gone = NOT_FOUND_AGAIN if answer.status == 404 else None
                         await self._refused(answer, about, exchange, gone)
                         return
                     if answer.compressed:
-                        await self._failed(about, exchange, COMPRESSED)
+                        await self._failed(about, COMPRESSED, exchange)
                         return
-                    again = await self._stream(answer, about, exchange, resume)
+                    if await self._stream(answer, about, exchange, cursor) is None:
+                        return
+                    failures = 0
             except EgressError as fault:
                 failures += 1
                 if failures == bounds.RESUMES:
-                    await self._failed(about, exchange, egress_trouble(fault, url))
+                    await self._failed(about, egress_trouble(fault, url))
                     return
-                continue
-            if again is None:
-                return
-            failures, resume = 0, again
 
     async def _listen(self) -> None:
         """The GET stream, on which a server speaks unasked (R5-42): kept up for as long as the connection lives."""
-        url, last_id, wait = self._url, None, bounds.RETRY_SECONDS  # type: str, str | None, float
-        opened, retry = False, None  # type: bool, float | None
+        address, cursor, wait, opened = replace(self._address), _Cursor(), bounds.RETRY_SECONDS, False
         while self._trouble is None:
-            began, heard, words = None, False, "ended"  # type: float | None, bool, str
-            more = (("last-event-id", last_id),) if last_id else ()
-            headers = self._headers("text/event-stream", *more)
-            exchange = self._exchanges.begin("GET", url, headers)
+            began, words = None, "ended"  # type: float | None, str
+            cursor.heard = False
             try:
-                async with self._exchanges.send(exchange, url, headers) as answer:
-                    where = redirect(answer, url) if url == self._target.url else None
-                    if where is not None:
-                        self._goes_to(where, answer.status)
-                        url = where
-                        continue
+                headers = self._headers("text/event-stream", *cursor.headers)
+                async with self._request("GET", address, headers) as (answer, exchange):
                     if answer.status == 404 and self._session_id is not None and opened:
                         await self._refused(answer, Outbound("notification", 0), exchange)
                         return
                     if answer.status != 200 or answer.media_type != "text/event-stream":
                         body = await beginning(answer)
                         if answer.status < 500 and answer.status != 429:
-                            offered = (
-                                "not offered by the server (405)"
-                                if answer.status == 405
-                                else f"refused ({answer.status})"
-                            )
-                            self._host.stream_changed(offered)
+                            absent = answer.status == 405
+                            refused = "not offered by the server (405)" if absent else f"refused ({answer.status})"
+                            self._host.stream_changed(refused)
                             return
-                        words = exchange.error = status_trouble(answer.status, url, answer, body).message
+                        words = exchange.error = status_trouble(answer, body).message
                     elif answer.compressed:
                         self._host.stream_changed("not read: it is compressed, though Parley asked for it not to be")
                         self._host.step("The GET stream is compressed, so nothing that comes on it can be read.")
@@ -307,24 +297,16 @@ class StreamableLink(HttpLink):
                     else:
                         opened, began = True, anyio.current_time()
                         self._host.stream_changed("open")
-                        async for event in self._events(answer):
-                            if isinstance(event, Oversized):
-                                await self._tell(Oversized(event.prefix, event.size, False, exchange))
-                                last_id = retry = None  # or it would be sent again, at once
-                                break
-                            heard = True
-                            last_id = event.id if event.id is not None else last_id
-                            retry = max(event.retry / 1000, bounds.RETRY_AT_LEAST) if event.retry is not None else retry
-                            findings = message_in(event)
-                            if findings is not None:
-                                await self._tell(Frame(event.data, None, exchange, "unasked", findings))
+                        oversized = await self._frames(answer, cursor, exchange, "unasked")
+                        if oversized is not None:
+                            await self._tell(replace(oversized, exchange=exchange))
+                            cursor = _Cursor(heard=cursor.heard)  # or it would be sent again, at once
             except EgressError as fault:
-                words = egress_trouble(fault, url).message
+                words = egress_trouble(fault, address.url).message
             # A stream that somebody in between ends for its silence did not fail, however often that happens.
-            if began is not None and (
-                heard or retry is not None or anyio.current_time() - began >= bounds.STEADY_SECONDS
-            ):
-                wait = bounds.RETRY_SECONDS if retry is None else retry
+            steady = began is not None and anyio.current_time() - began >= bounds.STEADY_SECONDS
+            if steady or (began is not None and (cursor.heard or cursor.retry is not None)):
+                wait = cursor.wait
             else:
                 wait = min(wait * 2, bounds.RETRY_AT_MOST)
             self._host.stream_changed(f"down, trying again in {wait:g} s: {words}")
@@ -335,18 +317,37 @@ class StreamableLink(HttpLink):
         if self._session_id is None or self._trouble is not None:
             return
         headers = self._headers("application/json, text/event-stream")
-        exchange = self._exchanges.begin("DELETE", self._url, headers)
         with anyio.move_on_after(bounds.GOODBYE_SECONDS), suppress(EgressError):
-            async with self._exchanges.send(exchange, self._url, headers, connect=1, read=bounds.GOODBYE_SECONDS):
+            leaving = self._exchanges.send("DELETE", self._address.url, headers, connect=1, read=bounds.GOODBYE_SECONDS)
+            async with leaving:
                 pass
 
 
-@dataclass(slots=True, frozen=True)
-class _Resume:
-    """Where and when to go on reading."""
+@dataclass(slots=True)
+class _Cursor:
+    """Where and when to go on with a stream, as its events say (R5-43)."""
 
-    last_id: str
-    after: float
+    last_id: str | None = None
+    retry: float | None = None
+    heard: bool = False
+
+    def take(self, event: SseEvent) -> None:
+        """An event came: it may name itself, and say when to come back."""
+        self.heard = True
+        if event.id is not None:
+            self.last_id = event.id
+        if event.retry is not None:
+            self.retry = max(event.retry / 1000, bounds.RETRY_AT_LEAST)
+
+    @property
+    def wait(self) -> float:
+        """Seconds before the stream is asked for again."""
+        return bounds.RETRY_SECONDS if self.retry is None else self.retry
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """What names the event to go on after."""
+        return [("last-event-id", self.last_id)] if self.last_id else []
 
 
 def _own_error(body: bytes) -> dict[str, Any] | None:
@@ -354,11 +355,6 @@ def _own_error(body: bytes) -> dict[str, Any] | None:
     `{"error": "invalid_token"}` of OAuth."""
     value = parse(body).value if body.lstrip()[:1] == b"{" else None
     return value if isinstance(value, dict) and "jsonrpc" in value and "error" in value else None
-
-
-def _type_finding(media: str) -> Finding:
-    found = f"is of the type {media[:100]}" if media else "has no content type"
-    return catalogue.other_content_type(found=found)
 
 
 def _status_finding(status: int) -> Finding:

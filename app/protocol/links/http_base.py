@@ -6,8 +6,9 @@ neither of the two transports.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from urllib.parse import urldefrag, urljoin
 
 import anyio
@@ -18,7 +19,7 @@ from app.core.errors import Trouble
 from app.core.log import MessageLog
 from app.core.rules import catalogue
 from app.core.targets import HttpTarget
-from app.core.wire import Exchange, Finding, RpcId
+from app.core.wire import Exchange, Finding
 from app.egress import Answer, Egress, EgressError, split
 from app.protocol.exchanges import Exchanges
 from app.protocol.links.base import Failed, Inbound, LinkHost, Outbound, Oversized, Remarked
@@ -63,30 +64,32 @@ def message_in(event: SseEvent, rule: str = "R5-41") -> tuple[Finding, ...] | No
     return (catalogue.other_event_type(rule=rule, event=event.event),)
 
 
-class TooLarge(Exception):
-    def __init__(self, prefix: bytes, size: int) -> None:
-        super().__init__(f"{size} bytes")
-        self.prefix, self.size = prefix, size
-
-
-async def whole_body(chunks: AsyncIterator[bytes], limit: int) -> bytes:
-    """The whole body, if it is not larger than the limit."""
+async def read_body(chunks: AsyncIterator[bytes], enough: int) -> bytes:
+    """The whole body, or its first chunks once they make enough bytes."""
     found = bytearray()  # and no list: a body may come byte by byte
     async for chunk in chunks:
         found += chunk
-        if len(found) > limit:
-            raise TooLarge(bytes(found[: bounds.REFUSAL_BYTES]), len(found))
+        if len(found) >= enough:
+            break
     return bytes(found)
 
 
-async def beginning(answer: Answer, limit: int = bounds.REFUSAL_BYTES) -> bytes:
+async def beginning(answer: Answer) -> bytes:
     """The beginning of a body that is only shown."""
-    found = bytearray()
-    async for chunk in answer.body:
-        found += chunk
-        if len(found) >= limit:
-            break
-    return bytes(found[:limit])
+    return (await read_body(answer.body, bounds.REFUSAL_BYTES))[: bounds.REFUSAL_BYTES]
+
+
+@dataclass(slots=True)
+class Address:
+    """Where requests go: what was named, until a redirect within its origin leads elsewhere, once."""
+
+    named: str
+    moved: str | None = None
+
+    @property
+    def url(self) -> str:
+        """The address to use now."""
+        return self.moved or self.named
 
 
 class HttpLink:
@@ -97,12 +100,9 @@ class HttpLink:
         self._exchanges = Exchanges(egress, log, target.secret)
         self._put, self._take = anyio.create_memory_object_stream[Inbound](bounds.LINK_QUEUE)
         self._group: anyio.abc.TaskGroup | None = None
-        self._waiting: dict[RpcId, anyio.CancelScope] = {}
-        self._stateless: set[RpcId] = set()
         self._trouble: Trouble | None = None
         self._version: str | None = None
-        self._moved_to: str | None = None
-        """Where the server redirected us to, within its origin."""
+        self._address = Address(target.url)
         self.pid: int | None = None
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -134,18 +134,6 @@ class HttpLink:
         """From now on every request carries the revision (R5-46)."""
         self._version = version
 
-    def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
-        """The stream that waits for this reply may end. In 2026-07-28 closing it is how one cancels (R6-50)."""
-        scope = self._waiting.pop(rpc_id, None)
-        stateless = rpc_id in self._stateless
-        self._stateless.discard(rpc_id)
-        if scope is None:
-            return
-        if stateless and not answered:
-            scope.cancel()
-        else:
-            scope.deadline = anyio.current_time() + bounds.LINGER_SECONDS
-
     async def ended(self) -> Trouble:
         """Why it ended."""
         return self._trouble or Trouble("closed", "The server closed the connection.", "Connect again.")
@@ -175,23 +163,36 @@ class HttpLink:
             headers.append(("mcp-protocol-version", self._version))
         return headers + list(self._target.headers.items())
 
-    @property
-    def _url(self) -> str:
-        return self._moved_to or self._target.url
+    @asynccontextmanager
+    async def _request(
+        self,
+        method: str,
+        address: Address,
+        headers: list[tuple[str, str]],
+        content: bytes = b"",
+        *,
+        seq: int | None = None,
+        read: float | None = None,
+    ) -> AsyncGenerator[tuple[Answer, Exchange], None]:
+        """Send a request, once more where the server redirects it to; see `Exchanges.send`."""
+        note = None
+        while True:
+            url = address.url
+            send = self._exchanges.send(method, url, headers, content, seq=seq, note=note, read=read)
+            async with send as (answer, exchange):
+                where = redirect(answer, url) if url == address.named else None
+                if where is None or address.moved not in (None, where):
+                    yield answer, exchange
+                    return
+                if address.moved is None:
+                    said = f"The server redirects ({answer.status}) to {masked_url(where)}"
+                    self._host.step(f"{said}, within its origin, so Parley goes there.")
+                    note = f"The server redirected here ({answer.status})."
+                    address.moved = where
+                    if address is self._address:
+                        self._host.moved(where)
 
-    def _move(self, where: str) -> str:
-        """Use this address from now on."""
-        self._moved_to = where
-        self._host.moved(where)
-        return where
-
-    def _goes_to(self, where: str, status: int) -> str:
-        """Say that a redirect is followed, and how, for the exchange that follows it."""
-        shown = masked_url(where)
-        self._host.step(f"The server redirects ({status}) to {shown}, within its origin, so Parley goes there.")
-        return f"The server redirected here ({status})."
-
-    async def _gently(self, answer: Answer) -> AsyncIterator[bytes]:
+    async def _throttled(self, answer: Answer) -> AsyncIterator[bytes]:
         """The body in chunks. A large one rests while somebody waits for another session, and its sender with it."""
         read = 0
         async for chunk in answer.body:
@@ -202,16 +203,18 @@ class HttpLink:
 
     async def _events(self, answer: Answer) -> AsyncIterator[SseEvent | Oversized]:
         parser = SseParser(self._limits.message_bytes)
-        async for chunk in self._gently(answer):
+        async for chunk in self._throttled(answer):
             for at in range(0, len(chunk), bounds.STREAM_SLICE):
                 for event in parser.feed(chunk[at : at + bounds.STREAM_SLICE]):
                     yield event
                     if isinstance(event, Oversized):
                         return
 
-    async def _failed(self, about: Outbound, exchange: Exchange, trouble: Trouble) -> None:
-        """One POST got nowhere: its request fails, or a remark stands beside the frame."""
-        exchange.error = exchange.error or trouble.message
+    async def _failed(self, about: Outbound, trouble: Trouble, exchange: Exchange | None = None) -> None:
+        """One POST got nowhere: its request fails, or a remark stands beside the frame. The exchange is given when
+        it has an answer: without one, its record says so already."""
+        if exchange is not None:
+            exchange.error = exchange.error or trouble.message
         if about.delivery is not None:
             about.delivery.failed(trouble)
         if about.kind == "request":

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anyio
 
 from app import bounds
 from app.core.errors import Trouble
 from app.core.log import MessageLog
 from app.core.targets import HttpTarget
-from app.core.wire import Exchange
+from app.core.wire import Exchange, RpcId
 from app.egress import Answer, Egress, EgressError, split
 from app.protocol.exchanges import egress_trouble
 from app.protocol.links.base import Frame, LinkError, LinkHost, Outbound, Oversized
-from app.protocol.links.http_base import HttpLink, beginning, delivering, joined, message_in, redirect
+from app.protocol.links.http_base import Address, HttpLink, beginning, delivering, joined, message_in
 from app.protocol.links.words import COMPRESSED, content_trouble, status_trouble
 from app.secrecy import masked_url
 from app.settings import Limits
@@ -23,9 +25,7 @@ class SseLink(HttpLink):
 
     def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
         super().__init__(target, limits, egress, host, log)
-        self._endpoint: str | None = None
-        self._named: str | None = None
-        """The endpoint as the server named it, before any redirect."""
+        self._endpoint: Address | None = None
         self._known = anyio.Event()
 
     def _started(self) -> None:
@@ -41,64 +41,46 @@ class SseLink(HttpLink):
             raise LinkError(await self.ended())
         self._group.start_soon(self._post, raw, about, self._endpoint)
 
-    async def _post(self, raw: bytes, about: Outbound, url: str) -> None:
-        with delivering(about):
-            await self._posted(raw, about, url)
+    def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
+        """Replies come on the one stream, so no POST waits for them."""
 
-    async def _posted(self, raw: bytes, about: Outbound, url: str) -> None:
+    async def _post(self, raw: bytes, about: Outbound, endpoint: Address) -> None:
         headers = self._headers("application/json", ("content-type", "application/json"))
-        note = None
-        while True:
-            exchange = self._exchanges.begin("POST", url, headers, about.seq, note)
+        silence = bounds.SHORT_READ_SECONDS
+        with delivering(about):
             try:
-                async with self._exchanges.send(exchange, url, headers, raw, read=bounds.SHORT_READ_SECONDS) as answer:
-                    where = redirect(answer, url) if url == self._named else None
-                    if where is None:
-                        if not 200 <= answer.status < 300:
-                            body = await beginning(answer)
-                            await self._failed(about, exchange, status_trouble(answer.status, url, answer, body))
-                        return
-                    if self._endpoint == self._named:
-                        note = self._goes_to(where, answer.status)
-                    url = self._endpoint = where
+                posting = self._request("POST", endpoint, headers, raw, seq=about.seq, read=silence)
+                async with posting as (answer, exchange):
+                    if not 200 <= answer.status < 300:
+                        await self._failed(about, status_trouble(answer, await beginning(answer)), exchange)
             except EgressError as fault:
-                await self._failed(about, exchange, egress_trouble(fault, url))
-                return
+                await self._failed(about, egress_trouble(fault, endpoint.url))
 
     async def _listen(self) -> None:
         trouble = Trouble("cut", "The server ended the stream, and with it the connection.", "Connect again.")
         try:
-            trouble = await self._listened() or trouble
+            listening = self._request("GET", self._address, self._headers("text/event-stream"))
+            async with listening as (answer, exchange):
+                found = await self._heard(answer, exchange)
+                if found is not None:
+                    trouble, exchange.error = found, found.message
         except EgressError as fault:
-            trouble = egress_trouble(fault, self._url)
+            trouble = egress_trouble(fault, self._address.url)
         finally:
             self._over(trouble)
             self._known.set()
 
-    async def _listened(self) -> Trouble | None:
-        headers = self._headers("text/event-stream")
-        while True:
-            exchange = self._exchanges.begin("GET", self._url, headers)
-            async with self._exchanges.send(exchange, self._url, headers) as answer:
-                where = redirect(answer, self._url) if self._moved_to is None else None
-                if where is not None:
-                    self._goes_to(where, answer.status)
-                    self._move(where)
-                else:
-                    trouble = await self._heard(answer, exchange)
-                    exchange.error = None if trouble is None else trouble.message
-                    return trouble
-
     async def _heard(self, answer: Answer, exchange: Exchange) -> Trouble | None:
+        """Everything that comes on the stream; why it cannot go on, when it is not the server that ended it."""
         if answer.status != 200:
-            return status_trouble(answer.status, self._url, answer, await beginning(answer))
+            return status_trouble(answer, await beginning(answer))
         if answer.media_type != "text/event-stream":
             return content_trouble(answer.media_type, await beginning(answer))
         if answer.compressed:
             return COMPRESSED
         async for event in self._events(answer):
             if isinstance(event, Oversized):
-                await self._tell(Oversized(event.prefix, event.size, True, exchange))
+                await self._tell(replace(event, fatal=True, exchange=exchange))
                 return None
             if event.event == "endpoint" and self._endpoint is None:
                 trouble = self._found_endpoint(event.data)
@@ -118,7 +100,7 @@ class SseLink(HttpLink):
             said = f"The server named an endpoint of {len(data):,} bytes, and Parley takes {bounds.SERVER_ADDRESS:,}."
             return Trouble("endpoint", said, "Check the server.")
         try:
-            where = joined(self._url, data.decode(errors="replace").strip())
+            where = joined(self._address.url, data.decode(errors="replace").strip())
             same = split(where).origin == split(self._target.url).origin
         except (EgressError, ValueError) as fault:
             said = fault.detail if isinstance(fault, EgressError) else "it is not an address"
@@ -129,7 +111,7 @@ class SseLink(HttpLink):
                 f"The server named an endpoint of another origin: {masked_url(where)}.",
                 "Parley does not follow.",
             )
-        self._endpoint = self._named = where
+        self._endpoint = Address(where)
         self._host.stream_changed("open")
         self._host.step(f"The server takes messages at {masked_url(where)}")
         self._known.set()

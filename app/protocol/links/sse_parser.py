@@ -8,7 +8,7 @@ from app import bounds
 from app.protocol.links.base import Oversized
 
 _BOM = b"\xef\xbb\xbf"
-_FIELD_NAME = len(b"data: ")
+_BEFORE_DATA = len(_BOM + b"data: ")
 
 
 @dataclass(slots=True, frozen=True)
@@ -28,7 +28,6 @@ class SseParser:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._buffer = bytearray()
-        self._searched = 0
         self._after_cr = False
         self._first = True
         self._data: list[bytes] = []
@@ -37,43 +36,35 @@ class SseParser:
 
     def feed(self, chunk: bytes) -> list[SseEvent | Oversized]:
         """The events that this chunk completes."""
-        if self._after_cr and chunk:
+        if not chunk:
+            return []
+        if self._after_cr:
             chunk = chunk.removeprefix(b"\n")
-            self._after_cr = False
-        self._buffer += chunk
-        if self._first:
-            if len(self._buffer) < len(_BOM) and _BOM.startswith(self._buffer):
-                return []
-            self._first = False
-            if self._buffer.startswith(_BOM):
-                del self._buffer[: len(_BOM)]
+        self._after_cr = chunk.endswith(b"\r")
         events: list[SseEvent | Oversized] = []
-        start, size = 0, len(self._buffer)
-        feed, back = self._buffer.find(b"\n", self._searched), self._buffer.find(b"\r", self._searched)
-        while feed >= 0 or back >= 0:
-            end = min(each for each in (feed, back) if each >= 0)
-            line = bytes(self._buffer[start:end])
-            start = end + (2 if end == back and feed == back + 1 else 1)
-            self._after_cr = end == back and start == size and feed != back + 1
-            if 0 <= feed < start:
-                feed = self._buffer.find(b"\n", start)
-            if 0 <= back < start:
-                back = self._buffer.find(b"\r", start)
-            event = self._line(line)
-            if event is not None:
-                events.append(event)
-        del self._buffer[:start]
-        self._searched = len(self._buffer)
-        if self._size + len(self._buffer) > self._limit + _FIELD_NAME:
-            events.append(self._refused(bytes(self._buffer[: bounds.REFUSAL_BYTES]), self._size + len(self._buffer)))
-            self._buffer.clear()
-            self._searched = 0
+        for piece in chunk.splitlines(keepends=True):
+            self._buffer += piece
+            if piece.endswith((b"\r", b"\n")):
+                event = self._line(self._take().rstrip(b"\r\n"))
+                if event is not None:
+                    events.append(event)
+        size = self._size + len(self._buffer)
+        if size > self._limit + _BEFORE_DATA:
+            events.append(self._refused(size, self._take()))
         return events
 
-    def _refused(self, rest: bytes, size: int) -> Oversized:
-        prefix = _first(self._data) or rest.removeprefix(b"data:").removeprefix(b" ")
+    def _take(self) -> bytes:
+        """What has come of the line, which begins anew; the first line of a stream may have a mark before it."""
+        line = bytes(self._buffer)
+        self._buffer.clear()
+        if self._first:
+            self._first, line = False, line.removeprefix(_BOM)
+        return line
+
+    def _refused(self, size: int, rest: bytes = b"") -> Oversized:
+        prefix = b"".join(self._data) or rest.removeprefix(b"data:").removeprefix(b" ")
         self._data, self._size = [], 0
-        return Oversized(prefix, size, False)
+        return Oversized(prefix[: bounds.REFUSAL_BYTES], size, False)
 
     def _line(self, line: bytes) -> SseEvent | Oversized | None:
         if not line:
@@ -95,18 +86,8 @@ class SseParser:
     def _dispatch(self) -> SseEvent | Oversized | None:
         """An empty line ends an event. One without data still carries an id or a retry (R5-43)."""
         if self._size - 1 > self._limit:
-            return self._refused(b"", self._size - 1)
+            return self._refused(self._size - 1)
         found = SseEvent(self._event or "message", b"\n".join(self._data), self._id, self._retry)
         empty = not self._data and self._id is None and self._retry is None
         self._data, self._size, self._event, self._id, self._retry = [], 0, "", None, None
         return None if empty else found
-
-
-def _first(parts: list[bytes]) -> bytes:
-    """The beginning of an event that was refused, without putting the rest of it together."""
-    found = b""
-    for part in parts:
-        found += part[: bounds.REFUSAL_BYTES]
-        if len(found) >= bounds.REFUSAL_BYTES:
-            break
-    return found[: bounds.REFUSAL_BYTES]

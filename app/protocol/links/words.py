@@ -24,52 +24,40 @@ NOT_FOUND_AGAIN = Trouble(
     "It named an event to resume from, and must then serve it. Call again.",
 )
 COMPRESSED = Trouble("encoding", "The answer is compressed, though Parley asked for it not to be.", "")
+NO_REPLY = Trouble("no-reply", "The answer does not contain the reply.", "")
 FORGOTTEN = Trouble("session-gone", "The server no longer knows this session (404).", "Connect again for a new one.")
 
 
-def status_trouble(status: int, url: str, answer: Answer, body: bytes) -> Trouble:
+_REFUSALS = {
+    401: (
+        "The server wants to know who you are",
+        "Add an Authorization header to the target. Signing in with OAuth comes with a later release.",
+    ),
+    403: ("The server refuses this client", "Check the headers and the server's rules."),
+    404: ("There is nothing at this address", "Check the path: it often ends in /mcp."),
+    405: ("The address takes no POST", "Check the path. For a server of the older kind choose the transport SSE."),
+    429: ("The server says there were too many requests", "Try again later."),
+}
+_FAILED = ("The server failed", "Look at the server's log.")
+_REFUSED = ("The server refused the request", "Check the address and the headers.")
+
+
+def status_trouble(answer: Answer, body: bytes) -> Trouble:
     """What to say of an HTTP status that is not a success."""
-    said = "" if answer.compressed else excerpt(body)
-    quoted = f" It said: {said}" if said else ""
-    kind = f"http-{status}"
+    status, kind = answer.status, f"http-{answer.status}"
+    if 300 <= status < 400:
+        where = _shown_address(answer.header("location"))
+        return Trouble(
+            kind,
+            f"The server redirects ({status}) to {where or 'nowhere'}, and Parley does not follow there.",
+            "Connect to that address, if you trust it. Parley follows a 307 or 308 within the origin, once.",
+        )
+    what, advice = _REFUSALS.get(status, _FAILED if status >= 500 else _REFUSED)
     after = answer.header("retry-after")
-    match status:
-        case 401:
-            return Trouble(
-                kind,
-                f"The server wants to know who you are (401).{quoted}",
-                "Add an Authorization header to the target. Signing in with OAuth comes with a later release.",
-            )
-        case 403:
-            return Trouble(
-                kind, f"The server refuses this client (403).{quoted}", "Check the headers and the server's rules."
-            )
-        case 404:
-            return Trouble(
-                kind, f"There is nothing at this address (404).{quoted}", "Check the path: it often ends in /mcp."
-            )
-        case 405:
-            return Trouble(
-                kind,
-                f"The address takes no POST (405).{quoted}",
-                "Check the path. For a server of the older kind choose the transport SSE.",
-            )
-        case 429:
-            wait = f" Try again in {after} s." if after.isdigit() else " Try again later."
-            return Trouble(kind, f"The server says there were too many requests (429).{quoted}", wait.strip())
-        case _ if 300 <= status < 400:
-            where = _shown_address(answer.header("location"))
-            return Trouble(
-                kind,
-                f"The server redirects ({status}) to {where or 'nowhere'}, and Parley does not follow there.",
-                "Connect to that address, if you trust it. Parley follows a 307 or 308 within the origin, once.",
-            )
-        case _ if status >= 500:
-            return Trouble(kind, f"The server failed ({status}).{quoted}", "Look at the server's log.")
-        case _:
-            return Trouble(
-                kind, f"The server refused the request ({status}).{quoted}", "Check the address and the headers."
-            )
+    if status == 429 and after.isdigit():
+        advice = f"Try again in {after} s."
+    said = "" if answer.compressed else excerpt(body)
+    return Trouble(kind, f"{what} ({status})." + (f" It said: {said}" if said else ""), advice)
 
 
 def content_trouble(content_type: str, body: bytes) -> Trouble:
