@@ -20,7 +20,7 @@ from app.core import asks, sampling
 from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
 from app.core.errors import INTERNAL_ERROR, Conflict, Gone, Invalid, RpcError
-from app.core.inbox import Inbox, InboxFull
+from app.core.inbox import InboxFull
 from app.core.rules import catalogue
 from app.core.tasks.received import ReceiverTask, ReceiverTasks
 from app.core.tasks.running import ClientTask
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 class Asks:
     """The asks and receiver tasks of one session, over all its connections."""
 
-    def __init__(self, session: Workspace, inbox: Inbox) -> None:
-        self._session, self.inbox = session, inbox
+    def __init__(self, session: Workspace) -> None:
+        self._session, self._inbox = session, session.inbox
         self._person = Person(lambda: session.roots)
         roots, limit = RootsList(lambda: session.roots, lambda: session.options), Limit(lambda: session.options)
         self.answerers: list[Answerer] = [roots, limit, self._person]
         """Who is asked, in this order."""
-        self._road = Road(inbox, self.answerers, self._released)
+        self._road = Road(session.inbox, self.answerers, self._released)
         self.tasks: OrderedDict[str, ReceiverTask] = OrderedDict()
         """Receiver tasks by our own id, the recent ones also after they left the wire."""
         self._store: ReceiverTasks | None = None
@@ -108,7 +108,7 @@ class Asks:
 
     def completed_elsewhere(self, elicitation_id: Any, message: Message) -> None:
         """The page behind a link says that the person is done there (R4-46)."""
-        for ask in self.inbox.asks.values():
+        for ask in self._inbox.asks.values():
             if ask.kind == "url" and ask.params.get("elicitationId") == elicitation_id and not ask.completed_elsewhere:
                 ask.completed_elsewhere = True
                 self._session.changed("ask.changed", ask.id)
@@ -128,12 +128,12 @@ class Asks:
         if self._store is not None:
             self._store.close(reason)
             self._store = None
-        for ask in self.inbox.open:
+        for ask in self._inbox.open:
             if ask.connection == number:
                 self._end(ask, "lost", reason)
 
     def _task_ended(self, task: ReceiverTask, how: Literal["cancelled", "expired", "lost"], reason: str) -> None:
-        ask = self.inbox.asks.get(task.ask_id or "")
+        ask = self._inbox.asks.get(task.ask_id or "")
         if ask is not None:
             self._end(ask, "withdrawn" if how == "cancelled" else how, reason)
 
@@ -142,9 +142,9 @@ class Asks:
         InboxFull when it has to wait and too many do."""
         session, answer = self._session, self._road.at_once(ask)
         if answer is not None:
-            self.inbox.record(ask, answer)
+            self._inbox.record(ask, answer)
         else:
-            self.inbox.add(ask)
+            self._inbox.add(ask)
         for owner in (session.client_tasks.tasks.get(ask.task_id or ""), session.calls.get(ask.call_id or "")):
             if owner is not None:
                 owner.asks.append(ask.id)
@@ -153,7 +153,7 @@ class Asks:
             return True
         call = session.calls.get(ask.call_id or "")
         if call is not None:
-            session.call_waits(call, True)
+            session.calls.waits(call, True)
         for each in self._may_have_caused(ask):
             session.calls.hold(each, True)
         self.consider(ask)
@@ -200,7 +200,7 @@ class Asks:
         session = self._session
         message = session.messages.get(seq)
         return Ask(
-            id=self.inbox.next_id(),
+            id=self._inbox.next_id(),
             kind=asks.kind_of_ask(method, params),
             origin=origin,
             method=method,
@@ -250,7 +250,7 @@ class Asks:
         those that run."""
         if task is not None and (call := self._session.calls.get(task.call_id or "")) is not None and not call.settled:
             return [call]
-        running = [call for call in self._session.running if not call.quiet]
+        running = [call for call in self._session.calls.running if not call.quiet]
         if request.via is not None:
             return [call for call in running if any(leg.rpc_id == request.via for leg in call.legs)][:1]
         return running
@@ -262,17 +262,17 @@ class Asks:
             raise RpcError(INTERNAL_ERROR, str(full)) from None
 
     def _end(self, ask: Ask, how: Literal["withdrawn", "expired", "lost"], reason: str) -> None:
-        if self.inbox.end(ask, how, reason):
+        if self._inbox.end(ask, how, reason):
             self._road.stop(ask)
             self._released(ask)
 
     def _released(self, ask: Ask) -> None:
         """A call goes on once none of its asks is open, and its time limit once none is that may be its own."""
         call = self._session.calls.get(ask.call_id or "")
-        if call is not None and not any(other.call_id == call.id for other in self.inbox.open):
-            self._session.call_waits(call, False)
+        if call is not None and not any(other.call_id == call.id for other in self._inbox.open):
+            self._session.calls.waits(call, False)
         for each in self._may_have_caused(ask):
-            if not any(each.id in other.candidates for other in self.inbox.open):
+            if not any(each.id in other.candidates for other in self._inbox.open):
                 self._session.calls.hold(each, False)
 
     def _may_have_caused(self, ask: Ask) -> list[Call]:

@@ -16,7 +16,7 @@ import anyio
 
 from app import bounds
 from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress, ReplyHead
-from app.core.errors import Conflict, Invalid, NotConnected
+from app.core.errors import Conflict, Invalid
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
 from app.core.lane import apart
 from app.core.links import required_links
@@ -125,9 +125,7 @@ class Calls(Mapping[str, Call]):
 
         A tool is called as a task only where server and tool allow it, else plainly, with a note; one that runs only
         as a task is Invalid plainly. `force` sends what was said, whatever the rules."""
-        connection = self._session.connection
-        if connection is None or self._session.info.state != "ready":
-            raise NotConnected("call again")
+        connection = self._session.live(then="call again")
         params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
         if len(self._scopes) >= self._session.limits.calls_running:
             raise Conflict(

@@ -172,12 +172,12 @@ class Rounds:
         """Stop at the limit until a person raises it, or cancels (R6-31)."""
         while turn.number > call.round_limit:
             raised = self._raised[call.id] = anyio.Event()
-            self._session.call_waits(call, True)
+            self._session.calls.waits(call, True)
             try:
                 await raised.wait()
             finally:
                 del self._raised[call.id]
-            self._session.call_waits(call, False)
+            self._session.calls.waits(call, False)
 
     # ---- asking
 

@@ -61,7 +61,7 @@ class TaskList:
 
     def refresh(self) -> None:
         """Begin to read the server's list of tasks. Raises NotAllowed when it has none (R2-42)."""
-        connection = self._tasks.connection()
+        connection = self._session.live(then="ask again")
         if not self._tasks.capable.list:
             raise NotAllowed("The server did not declare `tasks.list`, so it cannot be asked for all its tasks.")
         if self.listing.state != "loading":

@@ -16,7 +16,7 @@ import anyio
 
 from app import bounds
 from app.core.calls import Call, CallError, Leg
-from app.core.errors import INVALID_PARAMS, Conflict, Invalid, NotAllowed, NotConnected
+from app.core.errors import INVALID_PARAMS, Conflict, Invalid, NotAllowed
 from app.core.rules import catalogue, stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
@@ -33,17 +33,6 @@ if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
-
-EVENTS: dict[str, str] = {
-    "task.created": "taskCreated",
-    "task.changed": "taskStatusChange",
-    "task.completed": "taskCompleted",
-    "task.failed": "taskFailed",
-    "task.cancelled": "taskCancelled",
-    "tasks.listed": "tasksChange",
-    "call.settled": "toolCallResultChange",
-}
-"""What the founding note S003 calls what we call so."""
 
 
 class ClientTasks:
@@ -280,7 +269,7 @@ class ClientTasks:
 
     def poll_now(self, task: ClientTask) -> None:
         """Ask at once how it stands, whatever the interval (F18). Raises NotConnected without a connection."""
-        connection = self.connection()
+        connection = self._session.live(then="ask again")
         if task.followed:
             self._polling.now(task)
         else:
@@ -294,7 +283,7 @@ class ClientTasks:
     def cancel(self, task: ClientTask) -> None:
         """Begin to cancel a task by `tasks/cancel` (R2-40). Raises NotAllowed when the server
         cannot, Conflict when it has ended."""
-        connection = self.connection()
+        connection = self._session.live(then="ask again")
         if not self.capable.cancel:
             raise NotAllowed("The server did not declare `tasks.cancel`, so its tasks cannot be cancelled.")
         if not task.live:
@@ -440,13 +429,6 @@ class ClientTasks:
         self._list.reset()
 
     # ---- small pieces
-
-    def connection(self) -> Connection:
-        """The live connection. Raises NotConnected without one."""
-        connection = self._session.connection
-        if connection is None or self._session.info.state != "ready":
-            raise NotConnected("ask again")
-        return connection
 
     def new(self, seen: tasks.Seen, wire: TaskWire) -> ClientTask:
         """A task that we have just heard of; the oldest ones are forgotten."""
