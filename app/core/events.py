@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
-import anyio
+from app.core.signal import Signal
 
 EventKind = Literal[
     "message.recorded",
@@ -60,7 +60,7 @@ class Event:
 class _Awaited:
     """The next event of one subject, and how many wait for it."""
 
-    came: anyio.Event = field(default_factory=anyio.Event)
+    came: Signal = field(default_factory=Signal)
     waiters: int = 0
 
 
@@ -69,7 +69,7 @@ class EventLog:
 
     def __init__(self, keep: int) -> None:
         self._events: deque[Event] = deque(maxlen=keep)
-        self._changed: anyio.Event | None = None
+        self._changed: Signal | None = None
         self._awaited: dict[str, _Awaited] = {}
         self.seq = 0
         """The seq of the newest event; 0 before the first."""
@@ -107,7 +107,7 @@ class EventLog:
         """Return as soon as there is an event after `mark`."""
         while self.seq <= mark:
             if self._changed is None:
-                self._changed = anyio.Event()
+                self._changed = Signal()
             await self._changed.wait()
 
     async def next_of(self, subject: str) -> None:

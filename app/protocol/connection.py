@@ -183,7 +183,6 @@ class Connection:
         self._link.agreed(agreed.version)
         if agreed.version == "2025-11-25" and "tasks" in self.offered:
             self.tasks = self._asks.store(self._notify_status)
-            rpc.start_soon(self.tasks.run)
 
     @property
     def wire(self) -> Wire:
@@ -302,6 +301,8 @@ class Connection:
     def _become_receiver(self, request: Incoming) -> Answered:
         """Answer `{task}` at once; the ask is in the inbox before that, the status moves after it (R1-11, R1-72)."""
         tasks = self._tasks_now()
+        if not tasks.watched:
+            self._rpc_now().start_soon(tasks.run)
         task = tasks.create_receiver_task(request.method, request.params["task"], seq=request.message.seq)
         try:
             self._asks.task_asked(request, task)

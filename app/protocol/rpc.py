@@ -31,6 +31,7 @@ from app.core.log import MessageLog
 from app.core.revisions import HANDSHAKE
 from app.core.rules import catalogue, frames, notifications
 from app.core.rules.hidden_text import hidden_text
+from app.core.signal import Signal
 from app.core.wire import Exchange, Message, RpcId, id_key, is_error, rpc_id_of
 from app.protocol.links.base import (
     Barrier,
@@ -95,7 +96,7 @@ class Pending:
     """The message that was meant to be its reply, and cannot be read."""
     unread: Trouble | None = None
     """What there is to say of that message."""
-    done: anyio.Event = field(default_factory=anyio.Event)
+    done: Signal = field(default_factory=Signal)
 
 
 @dataclass(slots=True)
@@ -184,7 +185,7 @@ class Rpc:
         self._unsent = 0
         self._unread = False
         """We waited for the server to read our answers, and it did not."""
-        self._left = anyio.Event()
+        self._left = Signal()
         self._writing = anyio.Lock(fast_acquire=True)
         self._group: anyio.abc.TaskGroup | None = None
         self.version: str | None = None
@@ -201,7 +202,7 @@ class Rpc:
         self._crowd = 0
         self._gave_turn = False
         """Others had their turn since the link was last asked for more."""
-        self.closed = anyio.Event()
+        self.closed = Signal()
 
     # ---- sending
 
@@ -615,7 +616,7 @@ class Rpc:
         if self._unsent >= most and not self._unread:
             with anyio.move_on_after(_UNREAD_SECONDS):
                 while self._unsent >= most:
-                    self._left = anyio.Event()
+                    self._left = Signal()
                     await self._left.wait()
             self._unread = self._unsent >= most
         return self._unsent < most

@@ -22,6 +22,7 @@ from app.core.calls import Call
 from app.core.errors import INTERNAL_ERROR, Conflict, Gone, Invalid, RpcError
 from app.core.inbox import InboxFull
 from app.core.rules import catalogue
+from app.core.signal import Signal
 from app.core.tasks.received import ReceiverTask, ReceiverTasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Message
@@ -51,7 +52,7 @@ class Asks:
 
     async def asked(self, request: Incoming) -> None:
         """Put a plain request to whoever answers and wait until it is answered, taken back, or lost."""
-        done = anyio.Event()
+        done = Signal()
         related = asks.related_task_of(request.params)
 
         async def deliver(_: Ask, answer: Answer) -> Delivery:

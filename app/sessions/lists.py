@@ -218,7 +218,8 @@ class Lists:
         return self._of[name]
 
     async def refresh(self, name: ListName) -> None:
-        """Read a list again, and wait for it."""
+        """Read a list again, and wait for it. One that is being read was asked for before, and perhaps otherwise."""
+        await self.settled(name)
         self.load(name)
         await self.settled(name)
 

@@ -23,6 +23,7 @@ from app.core.calls import Call, Round, StatePlan
 from app.core.errors import Conflict, Gone, Invalid, RpcError
 from app.core.inbox import InboxFull
 from app.core.rules import catalogue, stateless
+from app.core.signal import Signal
 from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
 from app.protocol.rpc import Outgoing, Reply
@@ -57,9 +58,9 @@ class _Open:
 
     turn: Round
     asks: dict[str, Ask] = field(default_factory=dict)
-    answered: anyio.Event = field(default_factory=anyio.Event)
+    answered: Signal = field(default_factory=Signal)
     """Every request has its answer, or one was refused."""
-    left: anyio.Event = field(default_factory=anyio.Event)
+    left: Signal = field(default_factory=Signal)
     """The answers are on the wire, or will never be."""
     refused: str | None = None
     echo: str = "none"
@@ -70,7 +71,7 @@ class Rounds:
 
     def __init__(self, session: Workspace) -> None:
         self._session = session
-        self._raised: dict[str, anyio.Event] = {}
+        self._raised: dict[str, Signal] = {}
         self._over: deque[Round] = deque()
         """Rounds that are over and whose state is kept, the oldest first."""
         self._over_bytes = 0
@@ -171,7 +172,7 @@ class Rounds:
     async def _within_limit(self, call: Call, turn: Round) -> None:
         """Stop at the limit until a person raises it, or cancels (R6-31)."""
         while turn.number > call.round_limit:
-            raised = self._raised[call.id] = anyio.Event()
+            raised = self._raised[call.id] = Signal()
             self._session.calls.waits(call, True)
             try:
                 await raised.wait()

@@ -18,6 +18,7 @@ from app.core.connection import ConnectionInfo, Side, Step
 from app.core.errors import Conflict, Invalid, Trouble, own_fault
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
 from app.core.rules import catalogue
+from app.core.signal import Signal
 from app.core.targets import AnyTarget
 from app.core.wire import Message
 from app.protocol.connection import Connection
@@ -40,7 +41,7 @@ class Session(Workspace):
     def __init__(self, sid: str, number: int, owner: Identity, registry: SessionRegistry) -> None:
         super().__init__(sid, number, owner, registry)
         self._connecting: anyio.CancelScope | None = None
-        self._ended = anyio.Event()
+        self._ended = Signal()
         self._ended.set()
         self._stderr_mark = 0
         self._probe_anew = False
@@ -81,7 +82,7 @@ class Session(Workspace):
         if renewed is not None:
             self.step(renewed)
         self.changed("connection.changed", "connection")
-        before, self._ended = self._ended, anyio.Event()
+        before, self._ended = self._ended, Signal()
         self.start_soon(self._live, self.info, target, options, before, self._ended)
 
     async def disconnect(self) -> None:
@@ -93,7 +94,7 @@ class Session(Workspace):
         await self._ended.wait()
 
     async def _live(
-        self, info: ConnectionInfo, target: AnyTarget, options: Options, before: anyio.Event, ended: anyio.Event
+        self, info: ConnectionInfo, target: AnyTarget, options: Options, before: Signal, ended: Signal
     ) -> None:
         """The one task that owns a connection, from opening to end. It begins when the one before is gone."""
         with anyio.CancelScope(shield=True):

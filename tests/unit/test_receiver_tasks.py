@@ -423,13 +423,19 @@ async def test_the_clock_of_a_live_store_wakes_for_the_soonest_task() -> None:
     )
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
+            tasks.create_receiver_task("elicitation/create", {"ttl": 3_600_000})
+            group.start_soon(tasks.run)
             group.start_soon(tasks.run)
             await anyio.wait_all_tasks_blocked()
-            tasks.create_receiver_task("elicitation/create", {"ttl": 3_600_000})
             tasks.create_receiver_task("elicitation/create", {"ttl": 50})
             await done.wait()
+            assert tasks.watched
             group.cancel_scope.cancel()
-    assert len(tasks) == 1
+    assert len(tasks) == 1 and not tasks.watched
+    with anyio.fail_after(60):
+        await ReceiverTasks(
+            wall=loop_time, mono=loop_time, notify=lambda _: None, changed=lambda _: None, ended=ended, ids=lambda: "t1"
+        ).run()  # nothing to wait for
 
 
 # ---- limits and ends

@@ -23,6 +23,7 @@ import anyio
 from app import bounds
 from app.core.asks import Answer, with_related_task
 from app.core.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from app.core.signal import Signal
 from app.core.tasks.status import POLL, Status, Task, Visit, may_move
 from app.core.times import wire_time
 
@@ -46,7 +47,7 @@ class ReceiverTask(Task):
     announced: bool = False
     """The server has taken the reply that names it, so it may hear how it stands (R1-72)."""
     fetched: bool = False
-    settled: anyio.Event = field(default_factory=anyio.Event)
+    settled: Signal = field(default_factory=Signal)
 
     def wire(self) -> dict[str, Any]:
         """The task object; `ttl` is always a member (R1-13)."""
@@ -85,7 +86,9 @@ class ReceiverTasks:
         self._notify, self._changed, self._ended, self._new_id = notify, changed, ended, ids
         self._tasks: dict[str, ReceiverTask] = {}
         self._allowance, self._counted = bounds.TASK_OPERATIONS * 10, mono()
-        self._sooner = anyio.Event()
+        self._sooner = Signal()
+        self.watched = False
+        """Somebody sees to it that tasks expire."""
         self.closed = False
 
     def __len__(self) -> int:
@@ -225,13 +228,19 @@ class ReceiverTasks:
         return min((task.expires for task in self._tasks.values() if task.expires is not None), default=None)
 
     async def run(self) -> None:
-        """Let tasks expire when their time comes; lives as long as the connection."""
-        while True:
-            self._sooner = anyio.Event()
-            soonest = self.next_expiry()
-            with anyio.move_on_after(None if soonest is None else max(0.0, soonest - self._mono())):
-                await self._sooner.wait()
-            self.expire()
+        """Let tasks expire when their time comes, as long as there are any. One at a time does it."""
+        if self.watched:
+            return
+        self.watched = True
+        try:
+            while self._tasks:
+                self._sooner = Signal()
+                soonest = self.next_expiry()
+                with anyio.move_on_after(None if soonest is None else max(0.0, soonest - self._mono())):
+                    await self._sooner.wait()
+                self.expire()
+        finally:
+            self.watched = False
 
     def close(self, reason: str) -> None:
         """The connection is gone: waiters are released, asks are lost, nothing is sent (R1-88)."""

@@ -28,6 +28,7 @@ import anyio.to_thread
 from app import bounds
 from app import process as system
 from app.core.errors import Trouble
+from app.core.signal import Signal
 from app.core.targets import StdioTarget
 from app.core.wire import RpcId
 from app.protocol.links.base import Inbound, LinkError, Outbound, Oversized
@@ -107,7 +108,7 @@ class StdioLink:
         self._waits = False
         """Somebody reads, and nothing is there."""
         self._over = False
-        self._stderr_over = anyio.Event()
+        self._stderr_over = Signal()
         self._mark = mark
         """Stands in the environment of the child and of whoever descends from it."""
         self._family: frozenset[system.Process] = frozenset()

@@ -16,6 +16,7 @@ import anyio
 from app import bounds
 from app.core.errors import INVALID_PARAMS
 from app.core.rules import catalogue
+from app.core.signal import Signal
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Finding, RpcId
@@ -33,7 +34,7 @@ class Polling:
 
     def __init__(self, session: Workspace) -> None:
         self._session = session
-        self._nudges: dict[str, anyio.Event] = {}
+        self._nudges: dict[str, Signal] = {}
         self._asked: set[str] = set()
         """Tasks that are to be polled at once."""
         self._lost: set[str] = set()
@@ -105,7 +106,7 @@ class Polling:
 
     async def rest(self, task: ClientTask, until: float | None) -> None:
         """Wait until a moment, or until something happens to the task."""
-        nudge = self._nudges[task.id] = anyio.Event()
+        nudge = self._nudges[task.id] = Signal()
         if until is None:
             await nudge.wait()
             return
