@@ -253,6 +253,16 @@ class Answer:
         """The first value of a header; empty when it is absent."""
         return next((value for key, value in self.headers if key == name), "")
 
+    @property
+    def media_type(self) -> str:
+        """What the body is said to be, without its parameters; empty when nothing is said."""
+        return self.header("content-type").partition(";")[0].strip().lower()
+
+    @property
+    def compressed(self) -> bool:
+        """Whether the body must be unpacked before it can be read."""
+        return self.header("content-encoding").strip().lower() not in ("", "identity")
+
 
 class Egress:
     """The guarded HTTP client of a process."""
@@ -300,7 +310,7 @@ class Egress:
         wire += [(name.encode("ascii"), value.strip().encode("latin-1")) for name, value in headers]
         if method == "POST":
             wire.append((b"content-length", str(len(content)).encode()))
-        with _spoken():
+        with _translate_errors():
             async with self._client().stream(
                 method, url, headers=wire, content=content, extensions={"timeout": timeouts}
             ) as response:
@@ -347,13 +357,13 @@ def _shown(url: str) -> str:
 
 
 async def _chunks(body: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """A body whose failures are spoken of like all others."""
-    with _spoken():
+    """A body whose failures are translated like all others."""
+    with _translate_errors():
         async for chunk in body:
             yield chunk
 
 
-class _spoken:
+class _translate_errors:
     """Turns what httpcore says of a failure into an EgressError."""
 
     def __enter__(self) -> None:

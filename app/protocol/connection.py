@@ -28,7 +28,7 @@ from app.protocol.handshake import Agreed, Handshake, HandshakeHost
 from app.protocol.links import Opener, open_link
 from app.protocol.links.base import Link, LinkError, LinkHost
 from app.protocol.rpc import Answered, Incoming, Outgoing, Reply, Rpc
-from app.protocol.timeout import OutOfTime, Patience
+from app.protocol.timeout import CallTimeout, OutOfTime
 from app.settings import Limits
 
 OLDER_TRANSPORT = frozenset({"http-400", "http-404", "http-405"})
@@ -201,7 +201,7 @@ class Connection:
 
     # ---- towards the server
 
-    async def call(self, method: str, params: dict[str, Any] | None, opts: Outgoing, patience: Patience) -> Reply:
+    async def call(self, method: str, params: dict[str, Any] | None, opts: Outgoing, timeout: CallTimeout) -> Reply:
         """Send a request and wait for its reply within the limit; OutOfTime when that is over, LinkError when the
         link is gone. A caller that is cancelled, or out of time, tells the server so (R5-05, R5-24)."""
         sent: list[RpcId] = []
@@ -214,21 +214,21 @@ class Connection:
                     on_sent(rpc_id, seq)
 
             def moved(values: dict[str, Any], seq: int) -> None:
-                if patience.renewed_by_progress:
-                    patience.renew()
+                if timeout.renewed_by_progress:
+                    timeout.renew()
                 if on_progress is not None:
                     on_progress(values, seq)
 
             opts.fate = lambda: "given up" if scope.cancel_called else "cancelled"
             opts.on_sent = told
             opts.on_progress = moved if method in LONG_METHODS else None
-            patience.begin(scope)
+            timeout.begin(scope)
             try:
                 params, opts.headers = self._envelope.seal(method, self._with_meta(params), self.options.log_level)
                 opts.stateless = not self.wire.server_asks
                 return await self._rpc_now().request(method, params, opts)
             except anyio.get_cancelled_exc_class():
-                if sent and method != "initialize" and opts.tells:
+                if sent and method != "initialize" and opts.says_cancelled:
                     reason = "the time limit is over" if scope.cancel_called else "cancelled by the person"
                     if not (self.wire.cancels_by_closing and self.over_http):
                         with anyio.move_on_after(_COURTESY_SECONDS, shield=True):

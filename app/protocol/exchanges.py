@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from app.core.errors import Trouble
 from app.core.log import MessageLog
 from app.core.wire import Exchange
-from app.egress import Answer, Egress, EgressError
+from app.egress import Answer, Egress, EgressError, Kind
 from app.secrecy import masked_headers, masked_url
 
 
@@ -24,35 +25,31 @@ class Exchanges:
     def __init__(self, egress: Egress, log: MessageLog, secret: Iterable[str]) -> None:
         self._egress, self._log, self._secret = egress, log, frozenset(secret)
 
-    def begin(
-        self, method: str, url: str, headers: list[tuple[str, str]], seq: int | None = None, note: str | None = None
-    ) -> Exchange:
-        """A request that is about to be sent; `headers` named as secret, or that sound so, are masked."""
-        shown = masked_headers(headers, self._secret)
-        exchange = Exchange(method, masked_url(url), time.time(), shown, note=note, started=time.monotonic())
-        self._log.exchanged(exchange, seq)
-        return exchange
-
     @asynccontextmanager
     async def send(
         self,
-        exchange: Exchange,
+        method: str,
         url: str,
         headers: list[tuple[str, str]],
         content: bytes = b"",
         *,
+        seq: int | None = None,
+        note: str | None = None,
         connect: float = 15.0,
         read: float | None = None,
-    ) -> AsyncGenerator[Answer, None]:
-        """Send it; the answer, its body unread. Raises EgressError when there is none, also while reading it."""
+    ) -> AsyncGenerator[tuple[Answer, Exchange], None]:
+        """Send a request, for the message `seq` when it carries one; the answer, its body unread, and the record.
+        Headers named as secret, or that sound so, are masked there. Raises EgressError when there is no answer, also
+        while its body is read."""
+        shown = masked_headers(headers, self._secret)
+        exchange = Exchange(method, masked_url(url), time.time(), shown, note=note, started=time.monotonic())
+        self._log.exchanged(exchange, seq)
         try:
-            async with self._egress.request(
-                exchange.method, url, headers, content, connect=connect, read=read
-            ) as answer:
+            async with self._egress.request(method, url, headers, content, connect=connect, read=read) as answer:
                 exchange.status = answer.status
                 exchange.response_headers = masked_headers(answer.headers, self._secret)
                 exchange.answered_ms = (time.monotonic() - exchange.started) * 1000
-                yield answer
+                yield answer, exchange
         except EgressError as fault:
             exchange.error = exchange.error or egress_trouble(fault, url).message
             raise
@@ -60,33 +57,27 @@ class Exchanges:
             exchange.ended_ms = (time.monotonic() - exchange.started) * 1000
 
 
+_NO_ANSWER: dict[Kind, Trouble] = {
+    "refused-by-policy": Trouble("policy", "Parley does not dial {url}: {said}.", "Connect to another address."),
+    "dns": Trouble("dns", "The address was not found: {said}.", "Check the host name, and your network."),
+    "refused": Trouble("refused", "The connection was refused: {said}.", "Start the server, or correct the port."),
+    "unreachable": Trouble(
+        "unreachable", "The server cannot be reached: {said}.", "Check the address and your network."
+    ),
+    "tls": Trouble(
+        "tls",
+        "No secure connection to {url}: {said}.",
+        "Check the certificate and its host name, or use http:// if the server does not speak TLS.",
+    ),
+    "timeout": Trouble("timeout", "The server took too long: {said}.", "Check that it is running."),
+    "cut": Trouble("cut", "The server closed the connection in the middle: {said}.", "Look at the server's log."),
+    "bad-url": Trouble("bad-url", "This cannot be dialled: {said}.", "Correct the address."),
+    "protocol": Trouble("http", "This is not HTTP: {said}.", "Check that the port belongs to an HTTP server."),
+}
+
+
 def egress_trouble(fault: EgressError, url: str) -> Trouble:
     """What to say of a request that got no HTTP answer."""
-    said, shown = fault.detail, masked_url(url)
-    match fault.kind:
-        case "refused-by-policy":
-            return Trouble("policy", f"Parley does not dial {shown}: {said}.", "Connect to another address.")
-        case "dns":
-            return Trouble("dns", f"The address was not found: {said}.", "Check the host name, and your network.")
-        case "refused":
-            return Trouble("refused", f"The connection was refused: {said}.", "Start the server, or correct the port.")
-        case "unreachable":
-            return Trouble(
-                "unreachable", f"The server cannot be reached: {said}.", "Check the address and your network."
-            )
-        case "tls":
-            return Trouble(
-                "tls",
-                f"No secure connection to {shown}: {said}.",
-                "Check the certificate and its host name, or use http:// if the server does not speak TLS.",
-            )
-        case "timeout":
-            return Trouble("timeout", f"The server took too long: {said or 'no answer'}.", "Check that it is running.")
-        case "cut":
-            return Trouble(
-                "cut", f"The server closed the connection in the middle: {said}.", "Look at the server's log."
-            )
-        case "bad-url":
-            return Trouble("bad-url", f"This cannot be dialled: {said}.", "Correct the address.")
-        case _:
-            return Trouble("http", f"This is not HTTP: {said}.", "Check that the port belongs to an HTTP server.")
+    found = _NO_ANSWER[fault.kind]
+    said = fault.detail or ("no answer" if fault.kind == "timeout" else "")
+    return replace(found, message=found.message.format(url=masked_url(url), said=said))

@@ -56,7 +56,7 @@ _AT_ONCE = 4
 _CROWD = 4
 """So many notifications are taken before a flood rests, while somebody waits for another session."""
 _REST_SECONDS = 0.003
-_PATIENCE_SECONDS = 1.0
+_UNREAD_SECONDS = 1.0
 """How long reading waits for a server that asks more than it reads our answers."""
 _GRACE_SECONDS = 0.25
 """How long a request waits on after an unreadable reply to it: perhaps that was only a print of the real one."""
@@ -111,9 +111,9 @@ class Outgoing:
     """What the request says of itself over HTTP."""
     stateless: bool = False
     """Its stream is all there is of it, and is not resumed: a request of 2026-07-28 (R6-01, R6-50)."""
-    lasts: Callable[[Reply], bool] = lambda _: False
+    keeps_progress: Callable[[Reply], bool] = lambda _: False
     """Whether progress goes on after this reply, until `end_progress`: it made a task (R2-32)."""
-    tells: bool = True
+    says_cancelled: bool = True
     """Whether the server is told of a caller that gave up; a task is cancelled in another way (R2-40)."""
 
 
@@ -238,8 +238,8 @@ class Rpc:
         finally:
             del self._pending[key]
             self._link.settled(pending.rpc_id, answered=pending.reply is not None)
-            lasts = pending.reply is not None and opts.lasts(pending.reply)
-            if self._tokens.get(token) is pending and not lasts:
+            keeps = pending.reply is not None and opts.keeps_progress(pending.reply)
+            if self._tokens.get(token) is pending and not keeps:
                 del self._tokens[token]
             self._remember(key, fate)
             if token != key:
@@ -613,7 +613,7 @@ class Rpc:
         """Whether another answer may be written. Answers that the server does not read are bounded, like all else."""
         most = self._limits.server_requests
         if self._unsent >= most and not self._unread:
-            with anyio.move_on_after(_PATIENCE_SECONDS):
+            with anyio.move_on_after(_UNREAD_SECONDS):
                 while self._unsent >= most:
                     self._left = anyio.Event()
                     await self._left.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 
 
-class Patience:
+class CallTimeout:
     """The time limit of one call (R5-05): renewed by progress, never beyond the whole, still while a person thinks."""
 
     def __init__(self, seconds: float, *, renewed_by_progress: bool = True, at_most: float) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _BY = AnsweredBy("person", "recorded")
 _NO_CALLS = frozenset({"initialize", "server/discover", "ping", "tasks/list"})
 """What Parley asks by itself, and never lists among the calls."""
+_UNFOLLOWED = "More was open at once than is followed, so what came of it is not known."
 _ABOUT_TASKS = frozenset({"tasks/get", "tasks/result", "tasks/cancel", "tasks/update"})
 
 
@@ -109,16 +110,25 @@ class Replay(Workspace):
             case _:
                 pass
 
+    def _expect(self, waiting: dict[tuple[str, str], _Asked], rpc_id: Any, asked: _Asked) -> None:
+        """Remember what waits for its reply. A recording may leave any number of requests open; the newest count."""
+        waiting[id_key(rpc_id)] = asked
+        if len(waiting) > self.limits.calls:
+            del waiting[next(iter(waiting))]
+
     # ---- what we asked
 
     def _we_asked(self, value: dict[str, Any], params: dict[str, Any], message: Message) -> None:
         method = value["method"]
-        asked = self._ours[id_key(value.get("id"))] = _Asked(method, params, message.seq)
+        asked = _Asked(method, params, message.seq)
+        self._expect(self._ours, value.get("id"), asked)
         known = method in _ABOUT_TASKS and self.client_tasks.of_wire(_task_id(params)) is not None
         if method not in _NO_CALLS and not known:
             listed = any(method == kind.method for kind in LISTS.values())
             given = _as_asked(params, message) if "params" in value else None
             call = asked.call = self.calls.new(method, given, by="person", quiet=listed)
+            if len(self.calls) > self.limits.calls:  # all are open, and the next one needs the place of the oldest
+                self.calls.fail(next(iter(self.calls.values())), CallError(None, _UNFOLLOWED, kind="connection"))
             call.as_task = method == "tools/call" and isinstance(params.get("task"), dict)
             call.legs.append(Leg(message.rpc_id, message.seq))
             self.changed("call.added", call.id)
@@ -173,7 +183,8 @@ class Replay(Workspace):
         elif method == "server/discover" and "supportedVersions" in fields:
             meta, said = fields.get("_meta"), params.get("_meta")
             ours = said if isinstance(said, dict) else {}
-            info.era, info.protocol_version = STATELESS.era, ours.get(stateless.META_VERSION)
+            version = ours.get(stateless.META_VERSION)
+            info.era, info.protocol_version = STATELESS.era, None if version is None else str(version)
             info.server_info = meta.get(stateless.META_SERVER) if isinstance(meta, dict) else None
             info.client_capabilities = ours.get(stateless.META_CAPABILITIES)
         else:
@@ -197,7 +208,8 @@ class Replay(Workspace):
 
     def _they_asked(self, value: dict[str, Any], params: dict[str, Any], message: Message) -> None:
         method = value["method"]
-        asked = self._theirs[id_key(value.get("id"))] = _Asked(method, params, message.seq)
+        asked = _Asked(method, params, message.seq)
+        self._expect(self._theirs, value.get("id"), asked)
         if method in _ABOUT_TASKS:
             asked.task = self._received.get(_task_id(params) or "")
             if asked.task is not None:
@@ -247,6 +259,10 @@ class Replay(Workspace):
         task.visit(self._at, "created", "" if ttl is None else f"ttl {ttl} ms", seq)
         ask.task_id, ask.expires_at = task.id, task.expires_at
         self._received[task.task_id] = self.asks.tasks[task.id] = task
+        if len(self.asks.tasks) > self.limits.receiver_tasks:
+            _, oldest = self.asks.tasks.popitem(last=False)
+            if self._received.get(oldest.task_id) is oldest:
+                del self._received[oldest.task_id]
         self.changed("task.created", task.id)
 
     def _moved(self, task: ReceiverTask, status: Status) -> None:

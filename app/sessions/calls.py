@@ -29,7 +29,7 @@ from app.protocol.connection import Connection
 from app.protocol.judge import judge
 from app.protocol.links.base import LinkError, RequestLost
 from app.protocol.rpc import Outgoing, Reply
-from app.protocol.timeout import OutOfTime, Patience
+from app.protocol.timeout import CallTimeout, OutOfTime
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Calls(Mapping[str, Call]):
         self._ids = itertools.count(1)
         self._reply_bytes = 0
         self._scopes: dict[str, anyio.CancelScope] = {}
-        self._patience: dict[str, Patience] = {}
+        self._timeouts: dict[str, CallTimeout] = {}
         self._held: set[str] = set()
         """Calls whose time limit stands still, for an ask is open that may be theirs."""
         self._takers: dict[str, Callable[[Any], None]] = {}
@@ -91,7 +91,7 @@ class Calls(Mapping[str, Call]):
         return any(isinstance(meta, dict) and stateless.META_LOG_LEVEL in meta for meta in metas)
 
     def new(self, method: str, params: dict[str, Any] | None, *, by: str, quiet: bool = False) -> Call:
-        """A call that is kept and not sent."""
+        """A call that is kept and not sent; old ones that are over leave for it."""
         call = Call(
             id=f"c{next(self._ids)}",
             method=method,
@@ -103,6 +103,7 @@ class Calls(Mapping[str, Call]):
             log=self._session.messages,
         )
         self.add(call)
+        self._forget_old_calls()
         return call
 
     def start(
@@ -134,7 +135,6 @@ class Calls(Mapping[str, Call]):
         call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
         for finding in findings:
             self.note(call, finding)
-        self._forget_old_calls()
         self._session.changed("call.added", call.id)
         seconds = (timeout_ms or self._session.options.request_timeout_ms) / 1000
         call.deadline_at = None if notification else self._session.wall() + seconds
@@ -192,14 +192,14 @@ class Calls(Mapping[str, Call]):
     async def _run(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
         options = self._session.options
         most = options.max_total_timeout_ms or bounds.CALL_MS
-        patience = Patience(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)
-        self._patience[call.id] = patience
+        timeout = CallTimeout(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)
+        self._timeouts[call.id] = timeout
         wanted = Outgoing(
             quiet=call.quiet,
             on_sent=lambda rpc_id, seq: self._sent(call, rpc_id, seq),
-            on_progress=lambda values, seq: self._progress(call, values, patience),
-            lasts=self._session.client_tasks.announces,
-            tells=not call.as_task,
+            on_progress=lambda values, seq: self._progress(call, values, timeout),
+            keeps_progress=self._session.client_tasks.announces,
+            says_cancelled=not call.as_task,
         )
         try:
             with nullcontext() if call.quiet else self._session.waited_for(), scope:
@@ -208,7 +208,7 @@ class Calls(Mapping[str, Call]):
                         await connection.notify(call.method, call.params)
                         self.settle(call, "done")
                     else:
-                        await self._take_reply(call, connection, patience, wanted)
+                        await self._take_reply(call, connection, timeout, wanted)
                 except OutOfTime:
                     if call.cancel_wanted:
                         call.cancel_reason = "Cancelled before the server said which task it is."
@@ -230,13 +230,13 @@ class Calls(Mapping[str, Call]):
                 connection.end_progress(leg.rpc_id)
             del self._scopes[call.id]
             self._takers.pop(call.id, None)
-            self._patience.pop(call.id, None)
+            self._timeouts.pop(call.id, None)
             self._held.discard(call.id)
 
-    async def _take_reply(self, call: Call, connection: Connection, patience: Patience, wanted: Outgoing) -> None:
+    async def _take_reply(self, call: Call, connection: Connection, timeout: CallTimeout, wanted: Outgoing) -> None:
         """One request and its reply; when the reply is a task, what ends the task is the reply."""
         if connection.wire.rounds:
-            outcome = await self._session.rounds.play(call, connection, patience, wanted)
+            outcome = await self._session.rounds.play(call, connection, timeout, wanted)
             if outcome is None:
                 return
             reply = outcome.reply
@@ -245,11 +245,11 @@ class Calls(Mapping[str, Call]):
                 self.fail(call, CallError(None, outcome.invalid, kind="invalid"))
                 return
         else:
-            reply = await connection.call(call.method, call.params, wanted, patience)
+            reply = await connection.call(call.method, call.params, wanted, timeout)
         self.keep(call, reply)
         task = self._session.client_tasks.created(call, reply)
         if task is not None:
-            self._patience.pop(call.id, None)
+            self._timeouts.pop(call.id, None)
             result = await self._session.client_tasks.follow(call, task, connection)
             if result is None:
                 return
@@ -337,7 +337,7 @@ class Calls(Mapping[str, Call]):
     def hold(self, call: Call, held: bool) -> None:
         """The time limit of a call stands still, or goes on, for an ask that may be its own or that of another call
         (R5-05). The call keeps its state: nobody knows whether it waits."""
-        if call.settled or call.id not in self._patience or held == (call.id in self._held):
+        if call.settled or call.id not in self._timeouts or held == (call.id in self._held):
             return
         if held:
             self._held.add(call.id)
@@ -347,14 +347,14 @@ class Calls(Mapping[str, Call]):
 
     def _set_limit(self, call: Call) -> None:
         """Let the time limit stand still while the call waits or is held, and go on otherwise; and say so."""
-        patience = self._patience.get(call.id)
+        timeout = self._timeouts.get(call.id)
         still = call.state == "waiting" or call.id in self._held
-        if patience is not None:
+        if timeout is not None:
             if still:
-                patience.pause()
+                timeout.pause()
             else:
-                patience.resume()
-        call.deadline_at = None if still or patience is None else self._session.wall() + patience.left()
+                timeout.resume()
+        call.deadline_at = None if still or timeout is None else self._session.wall() + timeout.left()
         self._session.changed("call.changed", call.id)
 
     def _sent(self, call: Call, rpc_id: RpcId, seq: int) -> None:
@@ -366,7 +366,7 @@ class Calls(Mapping[str, Call]):
         if capability is not None:
             self._session.messages.remark(seq, catalogue.not_offered(method=call.method, capability=capability))
 
-    def _progress(self, call: Call, values: dict[str, Any], patience: Patience) -> None:
+    def _progress(self, call: Call, values: dict[str, Any], timeout: CallTimeout) -> None:
         message = values.get("message")
         call.progress = Progress(
             number(values.get("progress")) or 0.0,
@@ -375,8 +375,8 @@ class Calls(Mapping[str, Call]):
             self._session.wall(),
         )
         call.progressed += 1
-        if patience.renewed_by_progress and not patience.still and call.state == "running" and call.task_id is None:
-            call.deadline_at = self._session.wall() + patience.seconds
+        if timeout.renewed_by_progress and not timeout.still and call.state == "running" and call.task_id is None:
+            call.deadline_at = self._session.wall() + timeout.seconds
         self._session.changed("call.changed", call.id)
 
     def fail(self, call: Call, error: CallError) -> None:

@@ -26,7 +26,7 @@ from app.core.rules import catalogue, stateless
 from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
 from app.protocol.rpc import Outgoing, Reply
-from app.protocol.timeout import Patience
+from app.protocol.timeout import CallTimeout
 from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ class Rounds:
 
     # ---- playing
 
-    async def play(self, call: Call, connection: Connection, patience: Patience, wanted: Outgoing) -> Outcome | None:
+    async def play(self, call: Call, connection: Connection, timeout: CallTimeout, wanted: Outgoing) -> Outcome | None:
         """Send a call and go through its rounds; None when a person abandoned it. Cancelled with the call."""
         params, opened, silent = call.params, None, 0  # type: Any, _Open | None, int
         outcome: Outcome | None = None
         call.round_limit = call.round_limit or self._session.limits.rounds
         try:
             while True:
-                outcome = await self._leg(call, connection, params, patience, wanted, opened)
+                outcome = await self._leg(call, connection, params, timeout, wanted, opened)
                 if outcome.kind != "input_required":
                     return outcome
                 needed = stateless.input_required(outcome.reply.value["result"])
@@ -96,7 +96,7 @@ class Rounds:
                     await anyio.sleep(min(bounds.ROUND_PAUSE_SECONDS * 2 ** (silent - 1), bounds.ROUND_PAUSE_AT_MOST))
                 plan, call.state_plan = call.state_plan, None
                 params, opened.echo = self.retried(call, opened.turn, plan)
-                call.deadline_at = self._session.wall() + patience.seconds
+                call.deadline_at = self._session.wall() + timeout.seconds
         except Unanswerable as no:
             if opened is None or outcome is None:
                 raise
@@ -117,7 +117,7 @@ class Rounds:
         call: Call,
         connection: Connection,
         params: dict[str, Any] | None,
-        patience: Patience,
+        timeout: CallTimeout,
         wanted: Outgoing,
         opened: _Open | None,
     ) -> Outcome:
@@ -131,7 +131,7 @@ class Rounds:
 
         async def send() -> tuple[Reply, Any, int | None]:
             try:
-                reply = await connection.call(call.method, params, replace(wanted, on_sent=sent), patience)
+                reply = await connection.call(call.method, params, replace(wanted, on_sent=sent), timeout)
             finally:
                 if opened is not None:
                     opened.left.set()

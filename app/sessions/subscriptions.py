@@ -23,7 +23,7 @@ from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
 from app.protocol.connection import Connection
 from app.protocol.links.base import LinkError, RequestLost
 from app.protocol.rpc import Outgoing
-from app.protocol.timeout import OutOfTime, Patience
+from app.protocol.timeout import CallTimeout, OutOfTime
 
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
@@ -145,12 +145,12 @@ class Subscriptions:
             one.rpc_id, one.request_seq = rpc_id, seq
 
         wanted = Outgoing(on_sent=sent)
-        patience = Patience(bounds.SUBSCRIPTION_SECONDS, at_most=bounds.SUBSCRIPTION_SECONDS)
+        timeout = CallTimeout(bounds.SUBSCRIPTION_SECONDS, at_most=bounds.SUBSCRIPTION_SECONDS)
         with anyio.CancelScope() as scope:
             self._scopes[one.id] = (scope, wanted)
             try:
                 params = {"notifications": one.asked}
-                reply = await connection.call("subscriptions/listen", params, wanted, patience)
+                reply = await connection.call("subscriptions/listen", params, wanted, timeout)
             except (RequestLost, OutOfTime) as fault:
                 if one.over:
                     self._end(one, "ended", "The server cancelled it.")
@@ -235,7 +235,7 @@ class Subscriptions:
         self._end(one, "ended", "The server cancelled it.")
         if one.id in self._scopes:
             scope, wanted = self._scopes[one.id]
-            wanted.tells = False  # it knows already
+            wanted.says_cancelled = False  # it knows already
             scope.cancel()
         return True
 

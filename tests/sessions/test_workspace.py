@@ -4,12 +4,14 @@ The live session talks to the real demo server. What a script reads of both must
 our own ids and times, the child process, and who answered.
 """
 
+import json
 from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 
 from app.core.targets import DemoTarget
+from app.core.wire import Direction
 from app.recordings.replay import Recorded, Replay
 from app.sessions import Session
 from app.web.guard import Access
@@ -164,3 +166,71 @@ async def test_whoever_wants_to_act_hears_that_it_is_not_connected(
         answer = await script.post(f"/s/{replay.id}/{path}", body)
         assert answer.status in (200, 409), (path, answer.status, answer.text[:300])
     assert replay.info.state == "closed", "nothing has begun"
+
+
+def _frame(direction: Direction, **message: Any) -> Recorded:
+    return Recorded(direction, json.dumps({"jsonrpc": "2.0", **message}).encode(), 1e9)
+
+
+def _hello(meta: Any, version: Any = "2025-11-25") -> list[Recorded]:
+    """Both beginnings: a handshake, then a discovery, with whatever a file may hold in their place."""
+    agreed = {"protocolVersion": version, "capabilities": {"tasks": {}}, "serverInfo": {"name": "x"}}
+    return [
+        _frame("out", id=0, method="initialize", params={"capabilities": {}}),
+        _frame("in", id=0, result=agreed),
+        *([] if meta is None else [_frame("out", id=1, method="server/discover", params={"_meta": meta})]),
+        *([] if meta is None else [_frame("in", id=1, result={"supportedVersions": [], "capabilities": 5})]),
+    ]
+
+
+@pytest.mark.parametrize("version", [{"a": []}, [], 5, True, None, "2026-07-28"])
+async def test_a_revision_of_any_shape_is_shown(app: Starlette, client: Visitor, version: Any):  # noqa: F811
+    replay = app.state.registry.open_as(Replay, LOCAL)
+    replay.fill(_hello({"io.modelcontextprotocol/protocolVersion": version}, version))
+    for page in ("", "/stage", "/tasks", "/log", "/calls"):
+        answer = await client.get(f"/s/{replay.id}{page}")
+        assert answer.status == 200, (page, answer.text[-300:])
+
+
+async def test_any_number_of_frames_fills_no_more_than_a_live_session_keeps(app: Starlette):  # noqa: F811
+    limits = app.state.registry.settings.limits
+    many = 2 * limits.calls
+    call = {"method": "tools/call", "params": {"name": "a", "task": {}}}
+    ask = {"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {}, "task": {}}}
+    frames: dict[str, list[Recorded]] = {
+        "unanswered": [_frame("out", id=number, **call) for number in range(9, many)],
+        "one id": [_frame("out", id=9, **call) for _ in range(many)],
+        "answered": [
+            frame
+            for number in range(9, many)
+            for frame in (_frame("out", id=number, **call), _frame("in", id=number, result={"content": []}))
+        ],
+        "tasks": [
+            frame
+            for number in range(9, many)
+            for frame in (
+                _frame("out", id=number, **call),
+                _frame("in", id=number, result={"task": {"taskId": f"t{number}", "status": "working", "ttl": None}}),
+            )
+        ],
+    }
+    for name, recorded in frames.items():
+        replay = app.state.registry.open_as(Replay, LOCAL)
+        replay.fill([*_hello(None), *recorded])
+        assert len(replay.calls) <= limits.calls + 1, name
+        assert all(each.settled for each in replay.calls.values()), name
+        assert len(replay._ours) <= limits.calls, name
+    received = app.state.registry.open_as(Replay, LOCAL)
+    received.fill(
+        frame
+        for number in range(limits.receiver_tasks + 50)
+        for frame in (
+            _frame("in", id=number, **ask),
+            _frame("out", id=number, result={"task": {"taskId": f"r{number}", "status": "working", "ttl": None}}),
+            _frame("in", id="result", method="tasks/result", params={"taskId": f"r{number}"}),
+            _frame("out", id="result", result={"action": "decline"}),
+        )
+    )
+    assert len(received.asks.tasks) == len(received._received) == limits.receiver_tasks
+    newest = next(reversed(received.asks.tasks.values()))
+    assert (newest.status, newest.fetched) == ("completed", True)

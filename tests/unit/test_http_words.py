@@ -10,8 +10,8 @@ from app.core.errors import Trouble
 from app.core.targets import HttpTarget, StdioTarget
 from app.egress import Answer, EgressError, Kind
 from app.protocol.exchanges import egress_trouble
-from app.protocol.links.http import content_trouble, status_trouble
 from app.protocol.links.stdio import exit_trouble, start_trouble
+from app.protocol.links.words import content_trouble, status_trouble
 from app.secrecy import masked_headers, masked_url
 
 URL = "http://127.0.0.1:8000/mcp"
@@ -173,13 +173,13 @@ STATUS: list[tuple[int, dict[str, str], bytes, str, str]] = [
 @pytest.mark.requirement("F16")
 @pytest.mark.parametrize(("status", "headers", "body", "message", "advice"), STATUS)
 def test_a_status_that_is_no_success(status: int, headers: dict[str, str], body: bytes, message: str, advice: str):
-    trouble = status_trouble(status, URL, answer(status, **headers), body)
+    trouble = status_trouble(answer(status, **headers), body)
     assert says(trouble) == (f"http-{status}", message, advice)
 
 
 @pytest.mark.requirement("F16")
 def test_what_the_server_said_is_quoted_by_its_beginning():
-    message = status_trouble(500, URL, answer(500), b"x" * 5000).message
+    message = status_trouble(answer(500), b"x" * 5000).message
     assert message == f"The server failed (500). It said: “{'x' * 300}”"
 
 
@@ -332,7 +332,7 @@ def test_no_sentence_shows_a_secret_of_the_address():
     url = "https://a.example/mcp?token=canary"
     kinds: list[Kind] = [each[0] for each in EGRESS]
     sentences = [egress_trouble(EgressError(kind, "why"), url).message for kind in kinds]
-    sentences += [status_trouble(status, url, answer(status, location=url), b"").message for status, *_ in STATUS]
+    sentences += [status_trouble(answer(status, location=url), b"").message for status, *_ in STATUS]
     sentences.append(HttpTarget(transport="http", url=url).label)
     assert [each for each in sentences if "canary" in each] == []
 

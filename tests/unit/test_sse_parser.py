@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.protocol.links.base import Oversized
-from app.protocol.links.http import SseEvent, SseParser
+from app.protocol.links.sse_parser import SseEvent, SseParser
 
 MIB = 1024 * 1024
 pytestmark = pytest.mark.requirement("R5-41", "R5-43")

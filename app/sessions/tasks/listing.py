@@ -19,7 +19,7 @@ from app.core.wire import NO_FINDINGS, Finding, Findings
 from app.protocol.connection import Connection
 from app.protocol.links.base import LinkError
 from app.protocol.rpc import Outgoing
-from app.protocol.timeout import OutOfTime, Patience
+from app.protocol.timeout import CallTimeout, OutOfTime
 from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class TaskList:
         params = {} if cursor is None else {"cursor": cursor}
         try:
             reply = await connection.call(
-                self._tasks.wire.list, params, Outgoing(quiet=True), Patience(limit, at_most=limit)
+                self._tasks.wire.list, params, Outgoing(quiet=True), CallTimeout(limit, at_most=limit)
             )
         except (OutOfTime, LinkError):
             listing.error = "The server did not answer."

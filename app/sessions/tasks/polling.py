@@ -22,7 +22,7 @@ from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
 from app.protocol.links.base import LinkError
 from app.protocol.rpc import Outgoing, Reply
-from app.protocol.timeout import OutOfTime, Patience
+from app.protocol.timeout import CallTimeout, OutOfTime
 
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
@@ -168,9 +168,9 @@ class Polling:
                 on_sent(rpc_id, seq)
 
         limit = self._session.options.request_timeout_ms / 1000 if seconds is None else seconds
-        wanted, patience = Outgoing(quiet=quiet, on_sent=told), Patience(limit, at_most=limit)
+        wanted, timeout = Outgoing(quiet=quiet, on_sent=told), CallTimeout(limit, at_most=limit)
         try:
-            reply = await connection.call(method, {"taskId": task.task_id, **(more or {})}, wanted, patience)
+            reply = await connection.call(method, {"taskId": task.task_id, **(more or {})}, wanted, timeout)
         except (OutOfTime, LinkError):
             return (sent[0] if sent else None), None
         return (sent[0] if sent else None), reply
