@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 from app.core.signal import Signal
@@ -92,16 +93,7 @@ class EventLog:
             return []
         if mark < 0 or mark > self.seq or not self._events or mark < self._events[0].seq - 1:
             return None
-        behind = self.seq - mark
-        if behind <= len(self._events) // 8:
-            newest: list[Event] = []
-            for event in reversed(self._events):
-                if event.seq <= mark:
-                    break
-                newest.append(event)
-            newest.reverse()
-            return newest
-        return [event for event in self._events if event.seq > mark]
+        return list(islice(reversed(self._events), self.seq - mark))[::-1]
 
     async def wait(self, mark: int) -> None:
         """Return as soon as there is an event after `mark`."""

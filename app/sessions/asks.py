@@ -94,9 +94,7 @@ class Asks:
         """A store of receiver tasks for a new connection, with the session's options read whenever they matter."""
         session = self._session
         self._store = ReceiverTasks(
-            ttl_ms=lambda: session.options.receiver_task_ttl_ms,
-            max_ttl_ms=lambda: session.options.receiver_task_max_ttl_ms,
-            poll_interval_ms=lambda: session.options.poll_interval_ms,
+            options=lambda: session.options,
             limit=session.limits.receiver_tasks,
             wall=session.wall,
             mono=session.mono,

@@ -8,6 +8,7 @@ read is read again after a pause that grows. Knows the session it serves; knows 
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,7 +82,7 @@ class Lists:
         self._of: dict[ListName, Listing] = {name: Listing(log=session.messages) for name in LISTS}
         self._again: dict[ListName, int] = {}
         """Lists that changed while they were read, and the message that said so."""
-        self._restless: dict[ListName, _Restless] = {name: _Restless() for name in LISTS}
+        self._restless: dict[ListName, _Restless] = defaultdict(_Restless)
         self._kept: dict[ListName, Listing] = {}
         self._read_from = ""
         """The target that all this is from."""
@@ -111,7 +112,7 @@ class Lists:
         self._read_from = place
         self._of = {name: Listing(log=self._session.messages) for name in LISTS}
         self._again.clear()
-        self._restless = {name: _Restless() for name in LISTS}
+        self._restless.clear()
 
     def _place(self) -> str:
         target = self._session.target

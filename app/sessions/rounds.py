@@ -9,7 +9,6 @@ the inbox; knows nothing of the web.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -72,7 +71,7 @@ class Rounds:
     def __init__(self, session: Workspace) -> None:
         self._session = session
         self._raised: dict[str, Signal] = {}
-        self._over: deque[Round] = deque()
+        self._over: list[Round] = []
         """Rounds that are over and whose state is kept, the oldest first."""
         self._over_bytes = 0
 
@@ -251,7 +250,7 @@ class Rounds:
             over.append(turn)
         self._over_bytes += turn.state_bytes or 0
         while len(over) > limits.round_states or self._over_bytes > limits.round_state_bytes:
-            oldest = over.popleft()
+            oldest = over.pop(0)
             self._over_bytes -= oldest.state_bytes or 0
             oldest.forget_state()
 

@@ -289,18 +289,9 @@ class ClientTask(Task):
 
     def object(self) -> dict[str, Any]:
         """The task as the wire has it."""
-        task: dict[str, Any] = {
-            "taskId": self.task_id,
-            "status": self.status,
-            "createdAt": self.created_at or wire_time(self.began_at),
-            "lastUpdatedAt": self.updated_at or self.created_at or wire_time(self.began_at),
-            self.wire.ttl: self.ttl,
-        }
-        if self.poll is not None:
-            task[self.wire.poll] = self.poll
-        if self.message is not None:
-            task["statusMessage"] = self.message
-        return task
+        created = self.created_at or wire_time(self.began_at)
+        poll = {} if self.poll is None else {self.wire.poll: self.poll}
+        return self.written(created, self.updated_at or created, {self.wire.ttl: self.ttl, **poll})
 
 
 # ---------------------------------------------------------------------------------------------------------- findings
