@@ -15,12 +15,8 @@ from app import bounds
 from app.core.errors import NotAllowed
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
-from app.core.wire import NO_FINDINGS, Finding, Findings
+from app.core.wire import NO_FINDINGS, Finding, Findings, error_of
 from app.protocol.connection import Connection
-from app.protocol.links.base import LinkError
-from app.protocol.rpc import Outgoing
-from app.protocol.timeout import CallTimeout, OutOfTime
-from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
     from app.sessions.tasks.running import ClientTasks
@@ -51,8 +47,8 @@ class TaskListing:
 class TaskList:
     """Reads the list of one session's server."""
 
-    def __init__(self, session: Workspace, owner: ClientTasks, polling: Polling) -> None:
-        self._session, self._tasks, self._polling = session, owner, polling
+    def __init__(self, session: Workspace, owner: ClientTasks) -> None:
+        self._session, self._tasks = session, owner
         self.listing = TaskListing()
 
     def reset(self) -> None:
@@ -107,17 +103,13 @@ class TaskList:
         if self._tasks.wire is None or self._tasks.wire.list is None:
             listing.error = "This connection has no list of tasks."
             return None
-        limit = self._session.options.request_timeout_ms / 1000
         params = {} if cursor is None else {"cursor": cursor}
-        try:
-            reply = await connection.call(
-                self._tasks.wire.list, params, Outgoing(quiet=True), CallTimeout(limit, at_most=limit)
-            )
-        except (OutOfTime, LinkError):
+        _, reply = await self._tasks.polling.send(connection, self._tasks.wire.list, params, quiet=True)
+        if reply is None:
             listing.error = "The server did not answer."
             return None
         if reply.is_error:
-            listing.error = "The server answered with error {}: {}".format(*error_of(reply))
+            listing.error = "The server answered with error {}: {}".format(*error_of(reply.value))
             return None
         listing.seqs.append(reply.seq)
         result = reply.value.get("result")
@@ -144,19 +136,16 @@ class TaskList:
             if task is None:
                 task = self._tasks.new(seen, wire)
                 _age(task, seen.created_at, session.wall(), session.mono())
-                task.status = seen.status or task.status
-                if task.terminal:
-                    task.ended_at = session.wall()
             task.connection, task.gone = session.info.number, None
             self._tasks.known[seen.task_id] = task
             task.visit(session.wall(), "known", seen.status or task.status)
         before = task.status
         _, more = task.take(seen, session.wall())
         for finding in findings + more:
-            self._polling.remark(task, finding, None)
+            self._tasks.polling.remark(task, finding, None)
         if task.status != before:
-            self._polling.ended(task)
-            self._polling.nudge(task)
+            self._tasks.polling.ended(task)
+            task.nudge()
         session.changed("task.changed", task.id)
         if task.live and task.call_id is not None and not task.followed:
             self._tasks.watch(task)
@@ -168,9 +157,9 @@ class TaskList:
             if task.id in found or task.gone is not None:
                 continue
             if task.followed:
-                self._polling.now(task)
+                task.nudge(poll=True)
             else:
-                self._polling.gone(task, "not listed")
+                self._tasks.polling.gone(task, "not listed")
 
 
 def _age(task: ClientTask, created_at: str | None, wall: float, mono: float) -> None:
