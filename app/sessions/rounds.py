@@ -32,6 +32,8 @@ from app.sessions.identity import Identity
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
 
+_ON_THEIR_WAY = "The answers of this round are on their way already. Yours was not sent."
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -206,7 +208,7 @@ class Rounds:
     async def _deliver(self, opened: _Open, key: str, ask: Ask, answer: Answer) -> Delivery:
         """Hold an answer until its round is complete; the last one returns when all of them have left."""
         if opened.answered.is_set():
-            raise Conflict("The answers of this round are on their way already. Yours was not sent.")
+            raise Conflict(_ON_THEIR_WAY)
         if answer.error is not None:
             # There is no way to send an error here: the call is not sent again, and says so (R6-34).
             opened.refused = _refusal(ask, answer)
@@ -224,13 +226,14 @@ class Rounds:
         return "held"
 
     def reopen(self, ask: Ask) -> None:
-        """Take a held answer back, to give another one. Raises Gone when it is not held."""
-        self._session.inbox.reopen(ask)
+        """Take a held answer back, to give another one. Raises Gone when it is not held, or its round is complete."""
         call = self._session.calls.get(ask.call_id or "")
-        for turn in call.rounds if call is not None else ():
-            for key, aid in turn.asks.items():
-                if aid == ask.id:
-                    turn.answers.pop(key, None)
+        turn = next((each for each in call.rounds if ask.id in each.asks.values()), None) if call is not None else None
+        if turn is not None and ask.state == "held" and turn.asks.keys() <= turn.answers.keys():
+            raise Gone(_ON_THEIR_WAY)
+        self._session.inbox.reopen(ask)
+        if turn is not None:
+            turn.answers = {key: answer for key, answer in turn.answers.items() if turn.asks.get(key) != ask.id}
         self._session.changed("call.changed", ask.call_id or "")
         self._session.asks.consider(ask)
 
