@@ -17,6 +17,7 @@ import anyio
 from app import bounds
 from app.core.calls import Call, CallError, Leg
 from app.core.errors import INVALID_PARAMS, Conflict, Invalid, NotAllowed
+from app.core.lists import Listing
 from app.core.rules import catalogue, stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
@@ -25,7 +26,7 @@ from app.core.wire import Finding, Message, RpcId, error_of
 from app.protocol.connection import Connection
 from app.protocol.rpc import Reply
 from app.sessions.identity import PARLEY, Identity
-from app.sessions.tasks.listing import TaskList, TaskListing
+from app.sessions.tasks.listing import TaskList
 from app.sessions.tasks.polling import Polling
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class ClientTasks:
         self.polling = Polling(session)
         self._target: AnyTarget | None = None
         """Whose extension tasks these are."""
+        self.listing = Listing()
+        """What became of the last `tasks/list`: our ids of the tasks in it."""
         self._list = TaskList(session, self)
         self.known: dict[str, ClientTask] = {}
         """By the server's id, of the present connection."""
@@ -330,11 +333,6 @@ class ClientTasks:
 
     # ---- the list
 
-    @property
-    def listing(self) -> TaskListing:
-        """What became of the last `tasks/list`."""
-        return self._list.listing
-
     def refresh(self) -> None:
         """Begin to read the server's list of tasks. Raises NotAllowed when it has none (R2-42)."""
         self._list.refresh()
@@ -367,7 +365,7 @@ class ClientTasks:
 
     def connected(self) -> None:
         """A connection is ready: what the server has is asked for, so that tasks outlive a reconnect."""
-        self._list.reset()
+        self.listing = Listing()
         if self.capable.list:
             self.refresh()
         if self.wire is EXTENSION:
@@ -405,7 +403,7 @@ class ClientTasks:
                 self.polling.gone(task, "lost")
         self.known.clear()
         self._early.clear()
-        self._list.reset()
+        self.listing = Listing()
 
     # ---- small pieces
 
