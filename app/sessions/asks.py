@@ -20,7 +20,7 @@ from app.core import asks, sampling
 from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
 from app.core.errors import INTERNAL_ERROR, Conflict, Gone, Invalid, RpcError
-from app.core.inbox import InboxFull
+from app.core.inbox import Ending, InboxFull
 from app.core.rules import catalogue
 from app.core.signal import Signal
 from app.core.tasks.received import ReceiverTask, ReceiverTasks
@@ -53,14 +53,16 @@ class Asks:
     async def asked(self, request: Incoming) -> None:
         """Put a plain request to whoever answers and wait until it is answered, taken back, or lost."""
         done = Signal()
-        related = asks.related_task_of(request.params)
 
-        async def deliver(_: Ask, answer: Answer) -> Delivery:
-            await request.respond(_payload(answer, related))
+        async def deliver(ask: Ask, answer: Answer) -> Delivery:
+            if answer.error is not None:
+                await request.respond({"error": answer.error.wire()})
+            else:
+                await request.respond({"result": asks.with_related_task(answer.result or {}, ask.related_task)})
             done.set()
             return "sent"
 
-        ask = self._of(request, "request", deliver, related_task=related)
+        ask = self._of(request, "request", deliver)
         if self._put_or_say(ask):
             await self.hand_over(ask)
             return
@@ -68,9 +70,9 @@ class Asks:
             await done.wait()
         except anyio.get_cancelled_exc_class():
             if request.withdrawn:
-                self._end(ask, "withdrawn", request.reason)
+                self.end(ask, "withdrawn", request.reason)
             else:
-                self._end(ask, "lost", "The connection ended.")
+                self.end(ask, "lost", "The connection ended.")
             raise
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
@@ -82,7 +84,7 @@ class Asks:
                 raise Gone("The task is settled already. Yours was not sent.")
             return "sent"
 
-        ask = self._of(request, "receiver-task", deliver, task=task)
+        ask = self._of(request, "receiver-task", deliver, task)
         if self._put_or_say(ask):
             self._session.start_soon(self.hand_over, ask)
         task.ask_id = ask.id
@@ -129,12 +131,12 @@ class Asks:
             self._store = None
         for ask in self._inbox.open:
             if ask.connection == number:
-                self._end(ask, "lost", reason)
+                self.end(ask, "lost", reason)
 
     def _task_ended(self, task: ReceiverTask, how: Literal["cancelled", "expired", "lost"], reason: str) -> None:
         ask = self._inbox.asks.get(task.ask_id or "")
         if ask is not None:
-            self._end(ask, "withdrawn" if how == "cancelled" else how, reason)
+            self.end(ask, "withdrawn" if how == "cancelled" else how, reason)
 
     def put(self, ask: Ask) -> bool:
         """Set an ask on its road. True when somebody has answered at once, which is then to be handed over; raises
@@ -172,11 +174,7 @@ class Asks:
         """An ask of ours to people that has become pointless: the call behind it goes no further."""
         if not ask.settled:
             ask.taken_back = True
-            self._end(ask, "withdrawn", reason)
-
-    def withdraw(self, ask: Ask, reason: str) -> None:
-        """The server no longer asks this."""
-        self._end(ask, "withdrawn", reason)
+            self.end(ask, "withdrawn", reason)
 
     # ---- making asks
 
@@ -218,33 +216,25 @@ class Asks:
             about=about,
         )
 
-    def _of(
-        self,
-        request: Incoming,
-        origin: Origin,
-        deliver: Deliver,
-        *,
-        task: ReceiverTask | None = None,
-        related_task: str | None = None,
-    ) -> Ask:
+    def _of(self, request: Incoming, origin: Origin, deliver: Deliver, task: ReceiverTask | None = None) -> Ask:
         """An ask of a request of the server, with the call that caused it."""
-        session, seq = self._session, request.message.seq
-        runs = session.client_tasks.of_wire(asks.related_task_of(request.params))
+        related = asks.related_task_of(request.params)
+        runs = self._session.client_tasks.of_wire(related)
         causes = self._causes(request, runs)
         call = causes[0] if len(causes) == 1 else None
         return self.new(
             origin,
             request.method,
             request.params,
-            seq,
+            request.message.seq,
             deliver,
             call_id=None if call is None else call.id,
             candidates=() if call is not None or runs is not None else tuple(each.id for each in causes if each.legs),
             task=task or runs,
-            related_task=related_task,
+            related_task=related if task is None else None,
         )
 
-    def _causes(self, request: Incoming, task: ClientTask | None = None) -> list[Call]:
+    def _causes(self, request: Incoming, task: ClientTask | None) -> list[Call]:
         """Which call an ask belongs to: that of the task it names, else the one whose POST carried it, else one of
         those that run."""
         if task is not None and (call := self._session.calls.get(task.call_id or "")) is not None and not call.settled:
@@ -260,7 +250,8 @@ class Asks:
         except InboxFull as full:
             raise RpcError(INTERNAL_ERROR, str(full)) from None
 
-    def _end(self, ask: Ask, how: Literal["withdrawn", "expired", "lost"], reason: str) -> None:
+    def end(self, ask: Ask, how: Ending, reason: str) -> None:
+        """The server no longer asks this, or hears no answer to it."""
         if self._inbox.end(ask, how, reason):
             self._road.stop(ask)
             self._released(ask)
@@ -305,9 +296,3 @@ class Asks:
                 raise Invalid("This is no sampling request any more.", {"/request": [fault.message]}) from None
         ask.edit(request)
         self._session.changed("ask.changed", ask.id)
-
-
-def _payload(answer: Answer, related: str | None) -> dict[str, Any]:
-    if answer.error is not None:
-        return {"error": answer.error.wire()}
-    return {"result": asks.with_related_task(answer.result or {}, related)}

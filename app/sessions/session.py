@@ -244,8 +244,7 @@ class Session(Workspace):
         self.lists.connected()
         self.client_tasks.connected()
         self.subscriptions.connected()
-        if self.options.log_level is not None and info.offers("logging") and info.wire.sets_log_level:
-            self.start_call("logging/setLevel", {"level": self.options.log_level}, quiet=True, by=PARLEY)
+        self._say_log_level()
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> None:
         """A notification arrived: log lines go to the call that runs, list changes to the listing."""
@@ -295,13 +294,14 @@ class Session(Workspace):
         if self.connection is not None:
             self.connection.options = self.options
         self.changed("options.changed", "options")
-        level = changes.get("log_level")
-        if (
-            level is not None
-            and self.info.state == "ready"
-            and self.info.offers("logging")
-            and self.wire.sets_log_level
-        ):
+        if "log_level" in changes:
+            self._say_log_level()
+
+    def _say_log_level(self) -> None:
+        """Tell a server that can be told which log messages are wanted, when the options say so."""
+        level = self.options.log_level
+        able = self.info.state == "ready" and self.info.offers("logging") and self.wire.sets_log_level
+        if level is not None and able:
             self.start_call("logging/setLevel", {"level": level}, quiet=True, by=PARLEY)
 
     # ---- end

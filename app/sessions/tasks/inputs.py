@@ -104,7 +104,7 @@ class TaskInputs:
             if ask.recorded:
                 task.inputs.pop(key, None)  # the next poll asks again
             elif not task.live:  # no poll will take it back any more
-                session.asks.withdraw(ask, "The task has ended.")
+                session.asks.end(ask, "withdrawn", "The task has ended.")
             raise
         return "sent"
 
@@ -129,7 +129,7 @@ class TaskInputs:
         for key, aid in task.inputs.items():
             ask = self._session.inbox.asks.get(aid)
             if key not in wanted and ask is not None and ask.state == "open":
-                self._session.asks.withdraw(ask, "The task no longer asks this.")
+                self._session.asks.end(ask, "withdrawn", "The task no longer asks this.")
 
     def resumed(self, task: ClientTask) -> None:
         """A task is followed on a new connection: what nobody answered may be asked again."""
