@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from app.settings import MIB
-from tests.browser.parley import ROOT, TOKEN, Parley, running
+from tests.bench.processes import saving
+from tests.browser.parley import ROOT, TOKEN, Parley
 from tests.floods import OVER_STDIO
 
 pytestmark = pytest.mark.faults
@@ -77,8 +78,8 @@ def called(parley: Parley, path: str, method: str, params: dict[str, Any]) -> st
 @pytest.mark.parametrize("flood", ["7.5 MB of []", "objects, as many as are read"])
 def test_h10_what_large_results_took_comes_back(flood: str):
     """Four results, and eight pages at once, twice: 82 MB became 1.95 GB, and 794 MB stayed."""
-    with running() as parley, ThreadPoolExecutor(8) as eight:
-        # What is paid once, by the first session, call and page, is not what is asked here.
+    with saving() as parley, ThreadPoolExecutor(8) as eight:
+        # What is paid once, by the first save, session, call and page, is not what is asked here.
         first = parley.script("POST", "/s", target=RAW, options={"era": "legacy"})["url"]
         parley.script("GET", f"{first}?wait=30")
         page(parley, called(parley, first, "tools/call", {"name": "echo", "arguments": {"message": "x" * 300_000}}))
