@@ -146,13 +146,13 @@ class Asks:
             self._inbox.record(ask, answer)
         else:
             self._inbox.add(ask)
-        for owner in (session.client_tasks.tasks.get(ask.task_id or ""), session.calls.get(ask.call_id or "")):
+        call = session.calls.get(ask.call_id or "")
+        for owner in (session.client_tasks.tasks.get(ask.task_id or ""), call):
             if owner is not None:
                 owner.asks.append(ask.id)
                 del owner.asks[: -bounds.ASKS_NOTED]
         if answer is not None:
             return True
-        call = session.calls.get(ask.call_id or "")
         if call is not None:
             session.calls.waits(call, True)
         for each in self._may_have_caused(ask):

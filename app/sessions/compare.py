@@ -63,8 +63,6 @@ class Comparisons:
     def __init__(self, session: Workspace, registry: SessionRegistry) -> None:
         self._session, self._registry = session, registry
         self.by_call: dict[str, Comparison] = {}
-        self.linked_to: tuple[str, str] | None = None
-        """The session and the call that this session was opened to be compared with."""
 
     def begin(self, call: Call, by: Identity) -> Comparison:
         """Open the other session and run the call there. Raises Conflict while this one is
@@ -83,7 +81,6 @@ class Comparisons:
         era: Literal["legacy", "modern"] = "modern" if session.wire is HANDSHAKE else "legacy"
         other = self._registry.open(by)
         other.roots = list(session.roots)
-        other.comparisons.linked_to = (session.id, call.id)
         found = self.by_call[call.id] = Comparison(call.id, other.id, weakref.ref(other), era)
         options = session.options.model_copy(update={"era": era, "protocol_version": None})
         other.connect(session.target, options, by=by)

@@ -60,9 +60,7 @@ class Pings:
 
     def repeat(self, every_ms: int | None) -> None:
         """Ping again and again from now on, or stop doing so. It ends with the connection."""
-        if self._loop is not None:
-            self._loop.cancel()
-        self.every_ms, self._loop = None, None
+        self.stop()
         if every_ms is not None:
             self._session.live(then="ping")
             if not self._session.wire.ping:
@@ -80,8 +78,8 @@ class Pings:
                     return
                 await anyio.sleep(seconds)
 
-    def connection_ended(self) -> None:
-        """Nobody is there to answer any more."""
+    def stop(self) -> None:
+        """Let no more pings leave by themselves."""
         if self._loop is not None:
             self._loop.cancel()
         self.every_ms, self._loop = None, None

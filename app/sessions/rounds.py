@@ -72,7 +72,6 @@ class Rounds:
 
     def __init__(self, session: Workspace) -> None:
         self._session = session
-        self._raised: dict[str, Signal] = {}
         self._over: list[Round] = []
         """Rounds that are over and whose state is kept, the oldest first."""
         self._over_bytes = 0
@@ -82,7 +81,6 @@ class Rounds:
     async def play(self, call: Call, connection: Connection, timeout: CallTimeout, wanted: Outgoing) -> Outcome | None:
         """Send a call and go through its rounds; None when a person abandoned it. Cancelled with the call."""
         params, opened, silent = call.params, None, 0  # type: Any, _Open | None, int
-        outcome: Outcome | None = None
         call.round_limit = call.round_limit or self._session.limits.rounds
         try:
             while True:
@@ -92,24 +90,22 @@ class Rounds:
                 needed = stateless.input_required(outcome.reply.value["result"])
                 opened = self._begin(call, needed, outcome.reply.seq)
                 await self._within_limit(call, opened.turn)
-                await self._ask(call, opened, needed, connection)
+                try:
+                    await self._ask(call, opened, needed, connection)
+                except Unanswerable as no:
+                    opened.turn.outcome = "stopped"
+                    self._session.messages.remark(outcome.reply.seq, catalogue.unanswerable(why=no))
+                    return Outcome(outcome.reply, "invalid", str(no))
+                except Abandoned as no:
+                    opened.turn.outcome = "abandoned"
+                    self._session.calls.abandon(call, str(no))
+                    return None
                 silent = 0 if needed.requests else silent + 1
                 if silent:
                     await anyio.sleep(min(bounds.ROUND_PAUSE_SECONDS * 2 ** (silent - 1), bounds.ROUND_PAUSE_AT_MOST))
                 plan, call.state_plan = call.state_plan, None
                 params, opened.echo = self.retried(call, opened.turn, plan)
                 call.deadline_at = self._session.wall() + timeout.seconds
-        except Unanswerable as no:
-            if opened is None or outcome is None:
-                raise
-            opened.turn.outcome = "stopped"
-            self._session.messages.remark(outcome.reply.seq, catalogue.unanswerable(why=no))
-            return Outcome(outcome.reply, "invalid", str(no))
-        except Abandoned as no:
-            if opened is not None:
-                opened.turn.outcome = "abandoned"
-            self._session.calls.abandon(call, str(no))
-            return None
         finally:
             if opened is not None:
                 self._end(opened)
@@ -172,13 +168,9 @@ class Rounds:
 
     async def _within_limit(self, call: Call, turn: Round) -> None:
         """Stop at the limit until a person raises it, or cancels (R6-31)."""
-        while turn.number > call.round_limit:
-            raised = self._raised[call.id] = Signal()
+        if turn.number > call.round_limit:
             self._session.calls.waits(call, True)
-            try:
-                await raised.wait()
-            finally:
-                del self._raised[call.id]
+            await self._session.until(lambda: turn.number <= call.round_limit, None, call.id)
             self._session.calls.waits(call, False)
 
     # ---- asking
@@ -302,9 +294,6 @@ class Rounds:
             words = f"A number from {call.round_limit} to {most}."
             raise Invalid("The limit can only be raised.", {"/limit": [words]})
         call.round_limit = limit
-        raised = self._raised.get(call.id)
-        if raised is not None:
-            raised.set()
         self._session.changed("call.changed", call.id)
 
     def plan_state(self, call: Call, plan: StatePlan | None) -> None:

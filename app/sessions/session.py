@@ -162,7 +162,7 @@ class Session(Workspace):
         self.subscriptions.connection_ended(trouble is None)
         self.lists.connection_ended()
         self.resources.connection_ended()
-        self.pings.connection_ended()
+        self.pings.stop()
         self.changed("connection.changed", "connection")
 
     # ---- what the connection tells us (its Host)

@@ -67,8 +67,9 @@ class Subscription:
     """Who knows what was remarked about it."""
     beside: set[int] = field(default_factory=set)
     """The messages that were remarked on for its sake."""
-    over: bool = False
-    """The server said that it is over, before the stream ended."""
+    wanted: Outgoing = field(default_factory=Outgoing, repr=False, compare=False)
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, repr=False, compare=False)
+    """Its request, which is over when this is cancelled."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -92,7 +93,6 @@ class Subscriptions:
         self._session = session
         self.all: OrderedDict[str, Subscription] = OrderedDict()
         self._ids = itertools.count(1)
-        self._scopes: dict[str, tuple[anyio.CancelScope, Outgoing]] = {}
 
     @property
     def live(self) -> list[Subscription]:
@@ -129,8 +129,7 @@ class Subscriptions:
         if not one.live:
             raise Conflict(f"This subscription is {one.state} already.")
         self._end(one, "stopped", "You stopped it.")
-        if one.id in self._scopes:
-            self._scopes[one.id][0].cancel()
+        one.scope.cancel()
 
     def again(self, one: Subscription) -> Subscription:
         """Ask for the same once more, after it ended."""
@@ -144,19 +143,15 @@ class Subscriptions:
         def sent(rpc_id: RpcId, seq: int) -> None:
             one.rpc_id, one.request_seq = rpc_id, seq
 
-        wanted = Outgoing(on_sent=sent)
+        one.wanted.on_sent = sent
         timeout = CallTimeout(bounds.SUBSCRIPTION_SECONDS, at_most=bounds.SUBSCRIPTION_SECONDS)
-        with anyio.CancelScope() as scope:
-            self._scopes[one.id] = (scope, wanted)
+        with one.scope:
             try:
                 params = {"notifications": one.asked}
-                reply = await connection.call("subscriptions/listen", params, wanted, timeout)
+                reply = await connection.call("subscriptions/listen", params, one.wanted, timeout)
             except (RequestLost, OutOfTime) as fault:
-                if one.over:
-                    self._end(one, "ended", "The server cancelled it.")
-                else:
-                    words = fault.message if isinstance(fault, RequestLost) else ""
-                    self._end(one, "lost", f"The stream ended without a word. {words}".strip())
+                words = fault.message if isinstance(fault, RequestLost) else ""
+                self._end(one, "lost", f"The stream ended without a word. {words}".strip())
             except LinkError:
                 self._end(one, "lost", "The connection ended.")
             else:
@@ -168,8 +163,6 @@ class Subscriptions:
                         self._remark(one, reply.seq, finding)
                 else:
                     self._end(one, "ended", "The server ended it.")
-            finally:
-                self._scopes.pop(one.id, None)
 
     def _end(self, one: Subscription, state: SubscriptionState, words: str) -> None:
         if one.live:
@@ -183,7 +176,7 @@ class Subscriptions:
         if not self._session.wire.listens:
             return False
         if method == "notifications/cancelled":
-            return self._cancelled(params, message)
+            return self._cancelled(params)
         meta = params.get("_meta")
         number = meta.get(stateless.META_SUBSCRIPTION) if isinstance(meta, dict) else None
         if number is None:
@@ -225,18 +218,15 @@ class Subscriptions:
             self._remark(one, message.seq, catalogue.granted_less(missing=", ".join(one.refused)))
         self._changed(one)
 
-    def _cancelled(self, params: dict[str, Any], message: Message) -> bool:
+    def _cancelled(self, params: dict[str, Any]) -> bool:
         """The other way for a server to end a subscription; both are clean (R6-44)."""
         number = params.get("requestId")
         one = next((each for each in self.live if each.rpc_id == number and number is not None), None)
         if one is None:
             return False
-        one.over = True
         self._end(one, "ended", "The server cancelled it.")
-        if one.id in self._scopes:
-            scope, wanted = self._scopes[one.id]
-            wanted.says_cancelled = False  # it knows already
-            scope.cancel()
+        one.wanted.says_cancelled = False  # it knows already
+        one.scope.cancel()
         return True
 
     def connected(self) -> None:
