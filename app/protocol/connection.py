@@ -46,19 +46,15 @@ class Host(HandshakeHost, LinkHost, Protocol):
 
     def opened(self, transport: str, pid: int | None) -> None:
         """The link is open; the handshake begins."""
-        ...
 
     def heard(self, message: Message) -> None:
         """A frame came in, and is in the log."""
-        ...
 
     def lost(self, trouble: Trouble) -> None:
         """The link of a ready connection has ended by itself."""
-        ...
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> None:
         """A notification arrived; called in the order of the wire."""
-        ...
 
 
 class AskHost(Protocol):
@@ -66,15 +62,12 @@ class AskHost(Protocol):
 
     async def asked(self, request: Incoming) -> None:
         """The server asks something; returns when it is answered. Cancelled when the server takes it back."""
-        ...
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
         """The server asks by a task, and polls. Raises RpcError when there are too many asks."""
-        ...
 
     def store(self, notify: Callable[[ReceiverTask], None]) -> ReceiverTasks:
         """A store for the tasks of this connection."""
-        ...
 
 
 class Connection:
@@ -103,7 +96,8 @@ class Connection:
         self._link: Link
         self._rpc: Rpc | None = None
         self._envelope: Plain | Envelope = Plain()
-        self._version: str | None = None
+        self.version: str | None = None
+        """The agreed revision."""
         self.offered: dict[str, Any] = {}
         """The capabilities we declared."""
         self.tasks: ReceiverTasks | None = None
@@ -116,14 +110,14 @@ class Connection:
 
         A server that refuses the POST of streamable HTTP may speak the older transport (R5-47)."""
         trouble = await self._attempt(self._target)
-        if self._version is None and self._target.transport == "http" and trouble.kind in OLDER_TRANSPORT:
+        if self.version is None and self._target.transport == "http" and trouble.kind in OLDER_TRANSPORT:
             self._host.step("The server took no POST there, so perhaps it speaks the older HTTP with SSE.")
             older = await self._attempt(self._target.model_copy(update={"transport": "sse"}))
-            if self._version is not None:
+            if self.version is not None:
                 return older
         begun = self._handshake
         disturbed = begun is not None and begun.probe_sent and not begun.decided
-        if self._version is None and self._target.transport == "stdio" and disturbed:
+        if self.version is None and self._target.transport == "stdio" and disturbed:
             # Some servers end on whatever comes before `initialize`, and some hang; the next start is not disturbed.
             self._host.step(trouble.message)
             self._host.step("It is started once more, without a probe, and spoken to in the older era.")
@@ -145,9 +139,20 @@ class Connection:
                     heard=self._host.heard,
                 )
                 self._link = link
+                self._handshake = Handshake(
+                    rpc,
+                    self.options,
+                    self._host,
+                    self._log,
+                    self._limits,
+                    target.transport,
+                    adopt=self._adopt,
+                    known_era=self._known_era,
+                    renewed=self._renewed,
+                )
                 async with anyio.create_task_group() as group:
                     await group.start(rpc.run)
-                    trouble = await self._begin(rpc, probing)
+                    trouble = await self._handshake.run(probing=probing)
                     if trouble is None:
                         await rpc.closed.wait()
                         # Said before the child is ended, which may take seconds.
@@ -159,26 +164,11 @@ class Connection:
         except LinkError as fault:
             return fault.trouble
 
-    async def _begin(self, rpc: Rpc, probing: bool) -> Trouble | None:
-        """Reach the server; None once the connection is ready."""
-        self._handshake = Handshake(
-            rpc,
-            self.options,
-            self._host,
-            self._log,
-            self._limits,
-            self._transport,
-            adopt=self._adopt,
-            known_era=self._known_era,
-            renewed=self._renewed,
-        )
-        return await self._handshake.run(probing=probing)
-
     def _adopt(self, agreed: Agreed) -> None:
         """From now on both sides speak this revision; the server may ask by tasks, when we offered it."""
         rpc = self._rpc_now()
         self._envelope, self.offered = agreed.envelope, agreed.client_capabilities
-        self._version = rpc.version = agreed.version
+        self.version = rpc.version = agreed.version
         rpc.wire = self.wire
         self._link.agreed(agreed.version)
         if agreed.version == "2025-11-25" and "tasks" in self.offered:
@@ -232,7 +222,8 @@ class Connection:
                     reason = "the time limit is over" if scope.cancel_called else "cancelled by the person"
                     if not (self.wire.cancels_by_closing and self.over_http):
                         with anyio.move_on_after(_COURTESY_SECONDS, shield=True):
-                            await self._rpc_now().cancel(sent[0], reason)
+                            gone = {"requestId": sent[0], "reason": reason}
+                            await self._rpc_now().notify("notifications/cancelled", gone)
                 raise
         raise OutOfTime
 
@@ -268,12 +259,12 @@ class Connection:
             return None
         try:
             if self.tasks is not None and method in TASK_METHODS:
-                return await self._task_operation(method, params, seq)
+                return await _task_operation(self.tasks, method, params, seq)
             if method in METHODS:
                 self._log.remark(seq, *admit(method, params, self.options, self.offered))
                 if self.tasks is not None and "task" in params and self._takes_tasks_of(method):
                     if params["task"] is not None:
-                        return self._become_receiver(request)
+                        return self._become_receiver(self.tasks, request)
                     self._log.remark(seq, catalogue.null_task())
                 await self._asks.asked(request)
                 return None
@@ -288,7 +279,7 @@ class Connection:
 
     def _not_handled(self, method: str) -> Finding:
         """Why a request was answered with -32601: nothing is agreed yet, or it was not offered."""
-        early = self._version is None and method in METHODS
+        early = self.version is None and method in METHODS
         return catalogue.not_agreed_yet(method=method) if early else catalogue.not_handled(method=method)
 
     # ---- receiver tasks (2025-11-25)
@@ -299,9 +290,8 @@ class Connection:
         area, _, name = method.partition("/")
         return name in declared.get(area, {})
 
-    def _become_receiver(self, request: Incoming) -> Answered:
+    def _become_receiver(self, tasks: ReceiverTasks, request: Incoming) -> Answered:
         """Answer `{task}` at once; the ask is in the inbox before that, the status moves after it (R1-11, R1-72)."""
-        tasks = self._tasks_now()
         task = tasks.create_receiver_task(request.method, request.params["task"], seq=request.message.seq)
         try:
             self._asks.task_asked(request, task)
@@ -320,31 +310,23 @@ class Connection:
 
         return Answered({"task": task.wire()}, sent)
 
-    async def _task_operation(self, method: str, params: dict[str, Any], seq: int) -> dict[str, Any]:
-        tasks, task_id = self._tasks_now(), params.get("taskId")
-        match method:
-            case "tasks/get":
-                return tasks.get_receiver_task(task_id, seq=seq).wire()
-            case "tasks/cancel":
-                return tasks.cancel_receiver_task(task_id, seq=seq).wire()
-            case "tasks/result":
-                return await tasks.get_receiver_task_payload(task_id, seq=seq)
-            case _:
-                page, cursor = tasks.list_receiver_tasks(params.get("cursor"))
-                listed: dict[str, Any] = {"tasks": [task.wire() for task in page]}
-                return listed if cursor is None else {**listed, "nextCursor": cursor}
-
-    def _tasks_now(self) -> ReceiverTasks:
-        if self.tasks is None:
-            raise RpcError(METHOD_NOT_FOUND, "Method not found")
-        return self.tasks
-
     def _notify_status(self, task: ReceiverTask) -> None:
         """Tell the server that a task of ours moved, once it has the task; nothing depends on it (R1-70, R1-72)."""
         if self.options.send_status_notifications and task.announced and self._rpc is not None:
             self._rpc.start_soon(self._rpc.notify, "notifications/tasks/status", task.wire())
 
-    @property
-    def version(self) -> str | None:
-        """The agreed revision."""
-        return self._version
+
+async def _task_operation(tasks: ReceiverTasks, method: str, params: dict[str, Any], seq: int) -> dict[str, Any]:
+    """What a server asks of the tasks that we execute for it."""
+    task_id = params.get("taskId")
+    match method:
+        case "tasks/get":
+            return tasks.get_receiver_task(task_id, seq=seq).wire()
+        case "tasks/cancel":
+            return tasks.cancel_receiver_task(task_id, seq=seq).wire()
+        case "tasks/result":
+            return await tasks.get_receiver_task_payload(task_id, seq=seq)
+        case _:
+            page, cursor = tasks.list_receiver_tasks(params.get("cursor"))
+            listed: dict[str, Any] = {"tasks": [task.wire() for task in page]}
+            return listed if cursor is None else {**listed, "nextCursor": cursor}

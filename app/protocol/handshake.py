@@ -47,19 +47,15 @@ class HandshakeHost(Protocol):
 
     def step(self, text: str, *, side: Side = "parley", seq: int | None = None, code: str | None = None) -> None:
         """Say one step of how the connection came about."""
-        ...
 
     def waits(self, seconds: float) -> None:
         """From now on, the server has so long to answer."""
-        ...
 
     def probed(self) -> None:
         """A `server/discover` leaves: what a server of the older era says of it on stderr is our doing."""
-        ...
 
     def ready(self, agreed: Agreed) -> None:
         """The handshake is over."""
-        ...
 
 
 @dataclass(slots=True, frozen=True)
@@ -148,6 +144,9 @@ class Handshake:
         self._renewed = renewed
         """The server forgot the session of the connection before, so the first request is `initialize` (R5-45)."""
         self._era_from: EraFrom = "options"
+        self._asked = options.protocol_version or HANDSHAKE_VERSIONS[0]
+        self._offered = client_capabilities(options, self._asked)
+        """What `initialize` says, when it comes to that."""
         self.probe_sent = False
         self.decided = False
         """The server itself has said why it is not to be spoken to: another start would hear the same."""
@@ -372,28 +371,31 @@ class Handshake:
             if not isinstance(verdict, TryVersion):
                 return verdict
             envelope.version = verdict.version
-        agreed = Agreed(
-            version=envelope.version,
-            server_info=name,
-            server_capabilities=fields.get("capabilities"),
-            client_capabilities=envelope.capabilities,
-            instructions=_text(fields.get("instructions")),
-            envelope=envelope,
-            era_from=self._era_from,
-        )
-        self._adopt(agreed)
-        self._host.ready(agreed)
+        self._host.ready(self._agree(envelope.version, name, fields, envelope.capabilities, envelope))
         return None
 
-    def _asked_version(self) -> str:
-        return self._options.protocol_version or HANDSHAKE_VERSIONS[0]
+    def _agree(
+        self,
+        version: str,
+        server_info: Any,
+        said: dict[str, Any],
+        offered: dict[str, Any],
+        envelope: Plain | Envelope,
+    ) -> Agreed:
+        """Speak this revision from now on."""
+        words = said.get("instructions")
+        instructions = words if isinstance(words, str) else None
+        agreed = Agreed(version, server_info, said.get("capabilities"), offered, instructions, envelope, self._era_from)
+        self._adopt(agreed)
+        return agreed
+
+    # ---- revisions up to 2025-11-25: initialize
 
     async def _ask_to_initialize(self, probe: _Probe | None) -> Reply | None:
         """The reply to `initialize`; None when the answer to the probe came before it, and counts."""
-        asked = self._asked_version()
+        asked = self._asked
         info = CLIENT_INFO if asked >= "2025-06-18" else {key: CLIENT_INFO[key] for key in ("name", "version")}
-        capabilities = client_capabilities(self._options, asked)
-        params = {"protocolVersion": asked, "capabilities": capabilities, "clientInfo": info}
+        params = {"protocolVersion": asked, "capabilities": self._offered, "clientInfo": info}
 
         def sent(_: RpcId, seq: int) -> None:
             self._host.step(asked, side="us", seq=seq, code="initialize")
@@ -422,8 +424,7 @@ class Handshake:
 
     async def _initialized(self, reply: Reply) -> Trouble | None:
         """What the reply to `initialize` means. None once the connection is ready."""
-        asked = self._asked_version()
-        offered = client_capabilities(self._options, asked)
+        asked = self._asked
         if reply.is_error:
             error = reply.value["error"]
             code, said = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
@@ -457,16 +458,7 @@ class Handshake:
                 f"The server wants to speak {version!r}, and Parley does not.",
                 f"Parley speaks {', '.join(HANDSHAKE_VERSIONS)}. Update the server or Parley.",
             )
-        agreed = Agreed(
-            version=version,
-            server_info=name,
-            server_capabilities=fields.get("capabilities"),
-            client_capabilities=offered,
-            instructions=_text(fields.get("instructions")),
-            envelope=Plain(),
-            era_from=self._era_from,
-        )
-        self._adopt(agreed)
+        agreed = self._agree(version, name, fields, self._offered, Plain())
         self._rpc.initialized = True
         seq = await self._rpc.deliver("notifications/initialized", None, settled=True)
         self._host.step("", side="us", seq=seq, code="notifications/initialized")
@@ -482,7 +474,3 @@ def _named(server_info: Any) -> str:
     if not isinstance(server_info, dict):
         return "no server info"
     return f"{server_info.get('name')} {server_info.get('version')}".strip()
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

@@ -79,26 +79,6 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Pending:
-    """One of our requests that waits for its reply."""
-
-    rpc_id: int
-    method: str
-    quiet: bool = False
-    on_progress: Callable[[dict[str, Any], int], None] | None = None
-    stateless: bool = False
-    last_progress: float | None = None
-    request_seq: int | None = None
-    reply: Reply | None = None
-    lost: Trouble | None = None
-    unreadable: int | None = None
-    """The message that was meant to be its reply, and cannot be read."""
-    unread: Trouble | None = None
-    """What there is to say of that message."""
-    done: anyio.Event = field(default_factory=anyio.Event)
-
-
-@dataclass(slots=True)
 class Outgoing:
     """What the caller of a request wants besides method and params."""
 
@@ -115,6 +95,25 @@ class Outgoing:
     """Whether progress goes on after this reply, until `end_progress`: it made a task (R2-32)."""
     says_cancelled: bool = True
     """Whether the server is told of a caller that gave up; a task is cancelled in another way (R2-40)."""
+
+
+_NOTHING_MORE = Outgoing()
+
+
+@dataclass(slots=True)
+class Pending:
+    """One of our requests that waits for its reply."""
+
+    rpc_id: int
+    method: str
+    opts: Outgoing
+    last_progress: float | None = None
+    reply: Reply | None = None
+    lost: LinkError | None = None
+    """Why it gets no reply."""
+    unread: RequestLost | None = None
+    """What was meant to be its reply cannot be read; this is raised when no other comes."""
+    done: anyio.Event = field(default_factory=anyio.Event)
 
 
 class _Written(float):
@@ -210,7 +209,7 @@ class Rpc:
 
         With `on_progress` the request carries a progress token: the caller's own, else its id (R5-23). Whether the
         server is told of a caller that gave up is the caller's business."""
-        pending = Pending(next(self._ids), method, opts.quiet, opts.on_progress, stateless=opts.stateless)
+        pending = Pending(next(self._ids), method, opts)
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": pending.rpc_id, "method": method}
         if params is not None:
             message["params"] = dict(params)
@@ -220,34 +219,24 @@ class Rpc:
             token = self._progress_token(message, pending.rpc_id)
             self._tokens[token] = pending
         fate = "given up"
-
-        def recorded(seq: int) -> None:
-            # Not after writing: a caller that gives up while the pipe is full must know that the frame is on its way.
-            pending.request_seq = seq
-            if opts.on_sent is not None:
-                opts.on_sent(pending.rpc_id, seq)
-
         try:
-            await self._write(message, quiet=opts.quiet, recorded=recorded, opts=opts)
+            await self._write(message, opts)
             await pending.done.wait()
+            if pending.reply is not None:
+                fate = "answered"
         except anyio.get_cancelled_exc_class():
             fate = opts.fate()
             raise
-        else:
-            fate = "answered" if pending.reply is not None else "given up"
         finally:
             del self._pending[key]
             self._link.settled(pending.rpc_id, answered=pending.reply is not None)
             keeps = pending.reply is not None and opts.keeps_progress(pending.reply)
             if self._tokens.get(token) is pending and not keeps:
                 del self._tokens[token]
-            self._remember(key, fate)
-            if token != key:
-                self._remember(token, fate)
+            _remember(self._fates, key, fate)
+            _remember(self._fates, token, fate)
         if pending.reply is None:
-            if self.closed.is_set():
-                raise LinkError(pending.lost or self._gone())
-            raise RequestLost(pending.lost or self._gone(), pending.unreadable)
+            raise pending.lost or LinkError(self._gone())
         return pending.reply
 
     @staticmethod
@@ -262,11 +251,7 @@ class Rpc:
         """What this request began is over: later progress of it is a fault (R2-32)."""
         for token in [token for token, pending in self._tokens.items() if pending.rpc_id == rpc_id]:
             del self._tokens[token]
-            self._remember(_ended(token), "task")
-
-    async def cancel(self, rpc_id: RpcId, reason: str) -> None:
-        """Tell the server that we no longer wait for a request of ours."""
-        await self.notify("notifications/cancelled", {"requestId": rpc_id, "reason": reason})
+            _remember(self._fates, _ended(token), "task")
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Send a notification; one that can no longer be sent is dropped, its reader is gone."""
@@ -282,15 +267,7 @@ class Rpc:
             message["params"] = dict(params)
         return await self._write(message, settled=settled)
 
-    async def _write(
-        self,
-        message: dict[str, Any],
-        *,
-        quiet: bool = False,
-        settled: bool = False,
-        recorded: Callable[[int], None] | None = None,
-        opts: Outgoing | None = None,
-    ) -> int:
+    async def _write(self, message: dict[str, Any], opts: Outgoing = _NOTHING_MORE, *, settled: bool = False) -> int:
         """Record a frame and put it on the wire, in one order for both."""
         raw = await apart(dump, message) if heavy(message) else dump(message)
         if isinstance(message.get("id"), _Written):
@@ -300,15 +277,15 @@ class Rpc:
         async with self._writing:
             if self.closed.is_set():
                 raise LinkError(self._gone())
-            seq = self._log.record("out", raw, Parsed(message), quiet=quiet).seq
-            if recorded is not None:
-                recorded(seq)
+            seq = self._log.record("out", raw, Parsed(message), quiet=opts.quiet).seq
+            if opts.on_sent is not None:
+                # Not after writing: a caller that gives up while the pipe is full must know that it is on its way.
+                opts.on_sent(message["id"], seq)
             kind: Literal["request", "notification", "reply"] = "reply"
             if method is not None:
                 kind = "request" if "id" in message else "notification"
             delivery = Delivery() if settled else None
-            headers, alone = (opts.headers, opts.stateless) if opts is not None else ((), not self.wire.server_asks)
-            about = Outbound(kind, seq, message.get("id"), method, delivery, headers, alone)
+            about = Outbound(kind, seq, message.get("id"), method, delivery, opts.headers, opts.stateless)
             await self._link.send(raw, about)
         if delivery is not None:
             await delivery.wait()
@@ -324,11 +301,7 @@ class Rpc:
 
     # ---- receiving
 
-    async def run(
-        self,
-        *,
-        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-    ) -> None:
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Read frames until the link ends."""
         try:
             async with anyio.create_task_group() as group:
@@ -354,7 +327,7 @@ class Rpc:
             self.trouble = self.trouble or Trouble("closed", "The connection was closed.", "")
             self.closed.set()
             for pending in self._pending.values():
-                pending.lost = self.trouble
+                pending.lost = LinkError(self.trouble)
                 pending.done.set()
 
     async def _let_others(self) -> None:
@@ -394,7 +367,7 @@ class Rpc:
             case Failed(rpc_id, trouble):
                 pending = self._pending.get(id_key(rpc_id))
                 if pending is not None and pending.reply is None:
-                    pending.lost = pending.unread or trouble
+                    pending.lost = pending.unread or RequestLost(trouble)
                     pending.done.set()
             case Remarked(seq, finding):
                 self._log.remark(seq, finding)
@@ -462,7 +435,7 @@ class Rpc:
         if frame.place == "body":
             pending = self._pending.get(id_key(frame.via))
             if pending is not None and parsed.problem is not None:
-                pending.unreadable, pending.unread = message.seq, _unreadable(problem, message.seq)
+                pending.unread = _unreadable(problem, message.seq)
                 self._lose(pending)
                 await anyio.lowlevel.checkpoint()
             return
@@ -477,24 +450,26 @@ class Rpc:
             problem = "Several messages stand on one line."
         for head in meant:
             pending = self._meant_for(head, frame) if head.is_reply else None
-            if pending is not None and pending.unreadable is None and self._group is not None:
-                pending.unreadable, pending.unread = message.seq, _unreadable(problem, message.seq)
+            if pending is not None and pending.unread is None and self._group is not None:
+                pending.unread = _unreadable(problem, message.seq)
                 self._group.start_soon(self._lose_soon, pending)
         if self._scattered is not None and self._scattered.over:
             self._scattered = None
 
     def _meant_for(self, head: HeadReader, frame: Frame) -> Pending | None:
         """The request that an unreadable reply was meant for; None when that cannot be told."""
-        rpc_id = head.rpc_id
-        if rpc_id is not None:
-            found = self._pending.get(id_key(rpc_id))
-            if found is None and isinstance(rpc_id, str) and _NUMBER.fullmatch(rpc_id):
-                found = self._pending.get(id_key(int(rpc_id)))
-            return found
+        if head.rpc_id is not None:
+            return self._asked_as(head.rpc_id)
         if frame.via is not None:
             return self._pending.get(id_key(frame.via))
         alone = frame.place == "line" and head.over and len(self._pending) == 1
         return next(iter(self._pending.values())) if alone else None
+
+    def _asked_as(self, rpc_id: RpcId) -> Pending | None:
+        """The request of ours that has this id, also where our number came back as a string."""
+        if isinstance(rpc_id, str) and _NUMBER.fullmatch(rpc_id):
+            rpc_id = int(rpc_id)
+        return self._pending.get(id_key(rpc_id))
 
     async def _lose_soon(self, pending: Pending) -> None:
         await anyio.sleep(_GRACE_SECONDS)
@@ -517,16 +492,13 @@ class Rpc:
             # One POST, one request: an error without a usable id can only be the answer to that.
             asked = self._pending.get(id_key(via))
             nameless = frame.place == "refusal" and rpc_id is None
-            if nameless or (asked is not None and asked.stateless and id_key(rpc_id) not in self._pending):
+            if nameless or (asked is not None and asked.opts.stateless and id_key(rpc_id) not in self._pending):
                 rpc_id = via
-        key = id_key(rpc_id)
-        pending = self._pending.get(key)
-        if pending is None and isinstance(rpc_id, str) and _NUMBER.fullmatch(rpc_id):
-            pending = self._pending.get(id_key(int(rpc_id)))
-            if pending is not None:
-                self._log.remark(reply.seq, catalogue.id_as_string(rpc_id=rpc_id))
+        pending = self._asked_as(rpc_id)
+        if pending is not None and isinstance(rpc_id, str):
+            self._log.remark(reply.seq, catalogue.id_as_string(rpc_id=rpc_id))
         if pending is None or pending.reply is not None:
-            fate = "answered" if pending is not None else self._fates.get(key)
+            fate = "answered" if pending is not None else self._fates.get(id_key(rpc_id))
             if rpc_id is not None or "error" not in value:
                 self._log.remark(reply.seq, frames.stray_reply(rpc_id, fate))
             return
@@ -562,7 +534,7 @@ class Rpc:
     def _progress(self, message: Message, params: dict[str, Any]) -> None:
         key = id_key(params.get("progressToken"))
         pending = self._tokens.get(key)
-        if pending is None or pending.on_progress is None:
+        if pending is None or pending.opts.on_progress is None:
             fate = self._fates.get(_ended(key)) or self._fates.get(key)
             self._log.remark(message.seq, notifications.stray_progress(fate))
             return
@@ -571,7 +543,7 @@ class Rpc:
         value = notifications.number(said)
         if value is not None:
             pending.last_progress = value if pending.last_progress is None else max(value, pending.last_progress)
-            pending.on_progress(params, message.seq)
+            pending.opts.on_progress(params, message.seq)
 
     # ---- answering
 
@@ -586,9 +558,7 @@ class Rpc:
             return
         rpc_id = _as_written(value.get("id"), frame.raw)
         key = id_key(value.get("id"))
-        self._asked_before[key] = None
-        if len(self._asked_before) > _FATES:
-            self._asked_before.popitem(last=False)
+        _remember(self._asked_before, key, None)
         if key in self._answering:
             self._log.remark(message.seq, catalogue.reused_id(rpc_id=json.dumps(value.get("id"))))
         refusal = None
@@ -668,11 +638,6 @@ class Rpc:
         if told is not None:
             told(trouble)
 
-    def _remember(self, key: tuple[str, str], fate: str) -> None:
-        self._fates[key] = fate
-        if len(self._fates) > _FATES:
-            self._fates.popitem(last=False)
-
 
 def _as_written(rpc_id: Any, raw: bytes) -> Any:
     """The id of a request of the server, for the reply: a number with a point or an exponent keeps its spelling."""
@@ -683,9 +648,16 @@ def _as_written(rpc_id: Any, raw: bytes) -> Any:
     return found
 
 
-def _unreadable(problem: str, seq: int) -> Trouble:
-    said = problem[:1].lower() + problem[1:]
-    return Trouble("unreadable", f"The reply came and cannot be read: {said}", f"Message {seq} of the log shows it.")
+def _unreadable(problem: str, seq: int) -> RequestLost:
+    said = f"The reply came and cannot be read: {problem[:1].lower()}{problem[1:]}"
+    return RequestLost(Trouble("unreadable", said, f"Message {seq} of the log shows it."), seq)
+
+
+def _remember(known: OrderedDict[tuple[str, str], Any], key: tuple[str, str], value: str | None) -> None:
+    """Keep this, and forget the oldest when there is too much of it."""
+    known[key] = value
+    if len(known) > _FATES:
+        known.popitem(last=False)
 
 
 def _ended(token: tuple[str, str]) -> tuple[str, str]:

@@ -26,7 +26,6 @@ class Opener(Protocol):
         self, target: AnyTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog
     ) -> AbstractAsyncContextManager[Link]:
         """The link to a target, as an async context manager. Raises LinkError when it cannot be opened."""
-        ...
 
 
 def open_link(

@@ -139,27 +139,21 @@ class Link(Protocol):
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """The link's own work beside sending and receiving; started once, cancelled at the end."""
-        ...
 
     async def receive(self) -> list[Inbound] | None:
         """The next items, in order, as many as arrived together; None once the channel has ended."""
-        ...
 
     async def send(self, raw: bytes, about: Outbound) -> None:
         """Put one whole frame on the wire, also when the caller is cancelled. Raises LinkError when it is gone."""
-        ...
 
     def agreed(self, version: str) -> None:
         """The handshake settled on this revision."""
-        ...
 
     def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
         """Nobody waits for this request of ours any more; `answered` says whether its reply came."""
-        ...
 
     async def ended(self) -> Trouble:
         """Called once the frames have ended: why, in plain words."""
-        ...
 
 
 class LinkHost(Protocol):
@@ -167,20 +161,15 @@ class LinkHost(Protocol):
 
     def stderr_line(self, line: bytes) -> None:
         """The server wrote a line to its stderr."""
-        ...
 
     def step(self, text: str, *, seq: int | None = None, code: str | None = None) -> None:
         """One step of how the connection came about."""
-        ...
 
     def moved(self, url: str | None) -> None:
         """The server redirected us to this address; None where a link begins, at the address of its target."""
-        ...
 
     def stream_changed(self, words: str) -> None:
         """What became of the stream on which a server speaks unasked."""
-        ...
 
     def others_wait(self) -> bool:
         """Whether somebody waits for another session right now."""
-        ...
