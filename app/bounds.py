@@ -51,7 +51,7 @@ CHECK_ERRORS = 100
 SCHEMA_CHAIN = 150
 """Schemas that are met at one place because one leads to the next: a validator may go down a stack with them."""
 SCHEMA_MERGED = 500_000
-"""Keys of properties that are looked at to count what meets one member."""
+"""Schemas and keys of properties that are looked at to count what meets one member."""
 BACKTRACKS = 20_000
 """How often the matching of one pattern may try anew before the validator gives up on it."""
 SCHEMA_FOLLOWED = 20_000
@@ -69,8 +69,8 @@ FORM_CHECKBOXES = 40
 FORM_ITEMS = 200
 FORM_KEPT = 500
 """Texts kept for alternatives that are not drawn."""
-FORM_CHECKS = 300
-"""Checks made to find the alternatives of one form; beyond that the looks of a value decide."""
+LOOKED_AT_DEPTH = 3
+"""How far inside a value its looks tell to which alternative it belongs."""
 
 # --------------------------------------------------------------------------------------------------------- findings
 

@@ -40,8 +40,7 @@ class NearEnd:
         self.sent, self.heard = anyio.create_memory_object_stream[bytes](_ROOM)
         self.says, self._arrives = anyio.create_memory_object_stream[bytes](_ROOM)
 
-    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        task_status.started()
+    def start(self, group: anyio.abc.TaskGroup) -> None: ...
 
     async def receive(self) -> list[Inbound] | None:
         try:

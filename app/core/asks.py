@@ -75,8 +75,9 @@ Deliver = Callable[["Ask", Answer], Awaitable[Delivery]]
 
 @dataclass(slots=True)
 class Ask:
-    """One question. Moves: open → sending → answered; sending → held → answered in a round; sending → open when sending
-    failed, held → open to answer otherwise; anything that is not settled → withdrawn, expired or lost."""
+    """One question. Moves: open → sending → answered; sending → held → answered in a round; sending → open, or back to
+    held, when sending failed; held → open to answer otherwise; anything that is not settled → withdrawn, expired or
+    lost."""
 
     id: str
     kind: AskKind
@@ -152,6 +153,13 @@ class Ask:
         if self.state != "open":
             raise Gone(self.words())
         self.edited = None if request == self.params else request
+
+    def held_before(self, answer: Answer) -> bool:
+        """sending → held with the answer that is held already: another could not take its place."""
+        if self.state != "sending":
+            return False
+        self.state, self.answer = "held", answer
+        return True
 
     def sent(self, at: float) -> bool:
         """sending or held → answered."""

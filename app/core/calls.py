@@ -156,8 +156,6 @@ class Call:
     """Messages that are no leg of it and that were remarked on for its sake, like polls of its task."""
     as_task: bool = False
     """It was sent with `task`."""
-    ttl: int | None = None
-    """The TTL that was asked for, in milliseconds."""
     task_id: str | None = None
     """Our id of the task that it became."""
     cancel_wanted: bool = False
@@ -194,6 +192,13 @@ class Call:
         return self.reply is not None and (self.head is None or not (self.head.is_error or self.head.unread))
 
     @property
+    def ttl(self) -> int | None:
+        """The TTL that it asks for as a task, in milliseconds."""
+        task = (self.params or {}).get("task") if self.as_task else None
+        ttl = task.get("ttl") if isinstance(task, dict) else None
+        return ttl if isinstance(ttl, int) and not isinstance(ttl, bool) else None
+
+    @property
     def seqs(self) -> set[int]:
         """The messages that it is made of."""
         pairs = [seq for leg in self.legs for seq in (leg.request_seq, leg.reply_seq)]
@@ -213,18 +218,12 @@ class Call:
     def settled(self) -> bool:
         return self.state in TERMINAL
 
-    def wait(self) -> bool:
-        """running → waiting, for an ask of it is open."""
-        if self.state != "running":
+    def wait(self, waits: bool = True) -> bool:
+        """running → waiting, for an ask of it is open; or back. False when that is no move."""
+        before: CallState = "running" if waits else "waiting"
+        if self.state != before:
             return False
-        self.state = "waiting"
-        return True
-
-    def go_on(self) -> bool:
-        """waiting → running."""
-        if self.state != "waiting":
-            return False
-        self.state = "running"
+        self.state = "waiting" if waits else "running"
         return True
 
     def settle(self, state: CallState, *, at: float, now: float) -> bool:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
-import anyio
+from app.core.signal import Signal
 
 EventKind = Literal[
     "message.recorded",
@@ -60,7 +61,7 @@ class Event:
 class _Awaited:
     """The next event of one subject, and how many wait for it."""
 
-    came: anyio.Event = field(default_factory=anyio.Event)
+    came: Signal = field(default_factory=Signal)
     waiters: int = 0
 
 
@@ -69,7 +70,7 @@ class EventLog:
 
     def __init__(self, keep: int) -> None:
         self._events: deque[Event] = deque(maxlen=keep)
-        self._changed: anyio.Event | None = None
+        self._changed: Signal | None = None
         self._awaited: dict[str, _Awaited] = {}
         self.seq = 0
         """The seq of the newest event; 0 before the first."""
@@ -92,22 +93,13 @@ class EventLog:
             return []
         if mark < 0 or mark > self.seq or not self._events or mark < self._events[0].seq - 1:
             return None
-        behind = self.seq - mark
-        if behind <= len(self._events) // 8:
-            newest: list[Event] = []
-            for event in reversed(self._events):
-                if event.seq <= mark:
-                    break
-                newest.append(event)
-            newest.reverse()
-            return newest
-        return [event for event in self._events if event.seq > mark]
+        return list(islice(reversed(self._events), self.seq - mark))[::-1]
 
     async def wait(self, mark: int) -> None:
         """Return as soon as there is an event after `mark`."""
         while self.seq <= mark:
             if self._changed is None:
-                self._changed = anyio.Event()
+                self._changed = Signal()
             await self._changed.wait()
 
     async def next_of(self, subject: str) -> None:

@@ -74,16 +74,17 @@ class Inbox:
     async def answer(self, ask: Ask, answer: Answer) -> None:
         """Send an answer; returns once it has left or is held. Raises Gone when another was first, or the ask is no
         longer open."""
+        held = ask.answer if ask.state == "held" else None
         ask.begin(answer)
         self._changed("ask.changed", ask)
         try:
             delivery = await ask.deliver(ask, answer)
         except BaseException as fault:
-            if ask.reopen():
+            if ask.reopen() if held is None else ask.held_before(held):
                 self._changed("ask.changed", ask)
             if not isinstance(fault, Conflict):
                 raise
-            raise Gone(ask.words() if ask.settled else "The answer could not be sent. Try again.") from None
+            raise Gone("The answer could not be sent. Try again." if ask.state == "open" else ask.words()) from None
         if delivery == "sent":
             self.sent(ask)
         elif ask.hold():

@@ -189,21 +189,3 @@ def _problem(entry: Any) -> str:
     if not isinstance(entry.get("elicitationId"), str):
         return "has no `elicitationId`."
     return ""
-
-
-def links_json(links: list[RequiredLink]) -> list[dict[str, Any]]:
-    """The addresses of a call for a script; `opens` says whether a page would make a link of it."""
-    return [
-        {
-            "elicitation_id": link.elicitation_id,
-            "message": link.message,
-            "url": link.url,
-            "opens": read(link.url) is not None,
-            "completed": link.completed,
-            "findings": [
-                {"id": one.id, "level": one.level, "text": one.text, "advice": one.advice}
-                for one in url_findings(link.url)
-            ],
-        }
-        for link in links
-    ]

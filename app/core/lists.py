@@ -99,6 +99,22 @@ class Listing:
         found += [finding for _, finding in self.rejected]
         return found if self.restless is None else found + self.log.findings_of([self.restless], about=RESTLESS)
 
+    def turn(self, result: Any, words: str, *, most: bool) -> bool:
+        """Look where the next page begins, after the one that this was the result of: whether there is one to be read.
+        A list does not end by itself when a cursor comes again, or there is always one more: `most` is enough."""
+        cursor, self.next_cursor = result.get("nextCursor") if isinstance(result, dict) else None, None
+        if cursor is None:
+            return False
+        if not isinstance(cursor, str):
+            self.stopped = f"The cursor of page {self.pages} is no string, so the list ends here."
+        elif cursor in self.cursors:
+            self.stopped = f"The cursor of page {self.pages} came a second time, so the list ends here."
+        elif most:
+            self.stopped = f"There is more: Parley stopped after {self.pages} pages and {len(self.items)} {words}."
+        else:
+            self.cursors, self.next_cursor = self.cursors | {cursor}, cursor
+        return self.stopped is None
+
     def fresh(self, now: float) -> bool:
         """Whether it may be used again without asking."""
         return self.whole and self.fresh_until is not None and now < self.fresh_until

@@ -8,10 +8,12 @@ message, though the row has left. Pairs requests with their replies. Knows no wi
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, dropwhile, islice, takewhile
+from operator import attrgetter
 
 from app import bounds
 from app.core.events import EventLog
@@ -95,13 +97,11 @@ class MessageLog:
         kind = "invalid" if parsed.problem is not None else kind_of(value)
         method: str | None = short(value["method"]) if kind in ("request", "notification") else None
         rpc_id = rpc_id_of(value)
-        answers: int | None = None
-        latency: float | None = None
+        answers, sent = None, now
         if kind in ("response", "error") and rpc_id is not None:
             asked = self._outstanding.pop(("out" if direction == "in" else "in", id_key(rpc_id)), None)
             if asked is not None:
-                answers, sent, method, quiet = asked[0], asked[1], asked[2], asked[3]
-                latency = (now - sent) * 1000
+                answers, sent, method, quiet = asked
         seq = self._events.seq + 1
         message = Message(
             seq=seq,
@@ -113,7 +113,7 @@ class MessageLog:
             rpc_id=short(rpc_id) if isinstance(rpc_id, str) else rpc_id,
             gist=gist(kind, method, value, raw) if parsed.problem is None else parsed.problem,
             answers=answers,
-            latency_ms=latency,
+            latency_ms=None if answers is None else (now - sent) * 1000,
             problem=parsed.problem,
             quiet=quiet,
             unread=parsed.unread,
@@ -142,20 +142,17 @@ class MessageLog:
     def remark(self, seq: int, *findings: Finding, about: str = "") -> None:
         """Put findings beside a message, about all of it or one thing in it. Bounded; the total still counts."""
         for finding in findings:
-            self._remark(seq, about, replace(finding, message_seq=seq, about=about))
-
-    def _remark(self, seq: int, about: str, stamped: Finding) -> None:
-        self.findings_total += 1
-        if seq in self._outlived:
-            self._findings[seq] = self._outlived.pop(seq)
-        beside = self._findings.setdefault(seq, {})
-        if about in beside or len(beside) <= self._limits.open_asks:
-            same = beside.setdefault(about, [])
-            if len(same) < self._limits.findings_per_message and stamped not in same:
-                same.append(stamped)
-        if len(self._findings) > self._limits.findings:
-            self._outlive(next(iter(self._findings)))
-        self._events.append("finding.raised", str(seq), self._wall())
+            self.findings_total += 1
+            if seq in self._outlived:
+                self._findings[seq] = self._outlived.pop(seq)
+            stamped, beside = replace(finding, message_seq=seq, about=about), self._findings.setdefault(seq, {})
+            if about in beside or len(beside) <= self._limits.open_asks:
+                same = beside.setdefault(about, [])
+                if len(same) < self._limits.findings_per_message and stamped not in same:
+                    same.append(stamped)
+            if len(self._findings) > self._limits.findings:
+                self._outlive(next(iter(self._findings)))
+            self._events.append("finding.raised", str(seq), self._wall())
 
     def note(self, subject: str, finding: Finding) -> None:
         """Keep a finding that no message says, for as long as somebody refers to its subject."""
@@ -230,14 +227,8 @@ class MessageLog:
 
     def get(self, seq: int) -> Message | None:
         """One message by its seq; rows are in order of seq, so this is a binary search."""
-        low, high = 0, len(self._rows)
-        while low < high:
-            middle = (low + high) // 2
-            if self._rows[middle].seq < seq:
-                low = middle + 1
-            else:
-                high = middle
-        return self._rows[low] if low < len(self._rows) and self._rows[low].seq == seq else None
+        place = bisect_left(self._rows, seq, key=attrgetter("seq"))
+        return self._rows[place] if place < len(self._rows) and self._rows[place].seq == seq else None
 
     def raw(self, seq: int) -> bytes | None:
         """The bytes of a message; None when there is no such message or its body was trimmed."""
@@ -245,31 +236,17 @@ class MessageLog:
 
     def after(self, seq: int, limit: int) -> list[Message]:
         """Up to `limit` messages newer than `seq`, oldest first."""
-        if not self._rows or self._rows[-1].seq <= seq:
-            return []
-        newer: list[Message] = []
-        for message in reversed(self._rows):
-            if message.seq <= seq:
-                break
-            newer.append(message)
-        newer.reverse()
-        return newer[:limit]
+        newer = list(takewhile(lambda message: message.seq > seq, reversed(self._rows)))
+        return newer[::-1][:limit]
 
     def before(self, seq: int, limit: int) -> list[Message]:
         """The `limit` newest messages older than `seq`, oldest first."""
-        older: list[Message] = []
-        for message in reversed(self._rows):
-            if len(older) == limit:
-                break
-            if message.seq < seq:
-                older.append(message)
-        older.reverse()
-        return older
+        older = dropwhile(lambda message: message.seq >= seq, reversed(self._rows))
+        return list(islice(older, limit))[::-1]
 
     def last(self, limit: int) -> list[Message]:
         """The newest `limit` messages, oldest first."""
-        start = max(0, len(self._rows) - limit)
-        return [self._rows[index] for index in range(start, len(self._rows))]
+        return list(islice(reversed(self._rows), limit))[::-1]
 
     def findings(self, seq: int) -> tuple[Finding, ...]:
         """What was remarked beside a message, while its row is kept."""
@@ -298,14 +275,8 @@ class MessageLog:
 
     def exchanges(self, after: int = 0, before: int | None = None) -> list[Exchange]:
         """Every HTTP request of ours between two places of the log, oldest first, also those without a message."""
-        found: list[Exchange] = []
-        for exchange in reversed(self._requests):
-            if exchange.seq <= after:
-                break
-            if before is None or exchange.seq < before:
-                found.append(exchange)
-        found.reverse()
-        return found
+        newer = takewhile(lambda exchange: exchange.seq > after, reversed(self._requests))
+        return [exchange for exchange in newer if before is None or exchange.seq < before][::-1]
 
     def reply_to(self, seq: int) -> Message | None:
         """The reply of a request, when it came and is still kept."""
@@ -337,7 +308,7 @@ class StderrLog:
 
     def __init__(self, limits: Limits, events: EventLog, wall: Callable[[], float]) -> None:
         self._limits, self._events, self._wall = limits, events, wall
-        self._lines: deque[StderrLine] = deque(maxlen=limits.stderr_lines)
+        self._lines: deque[StderrLine] | None = None
         self.count = 0
         self.by_probe = 0
         """How many lines complain of our probe."""
@@ -364,6 +335,8 @@ class StderrLog:
         text = kept.decode(errors="backslashreplace")
         if len(kept) < len(line):
             text += f" … {len(line) - len(kept)} more bytes"
+        if self._lines is None:  # most servers over HTTP have none
+            self._lines = deque(maxlen=self._limits.stderr_lines)
         self._lines.append(StderrLine(self.count, self._wall(), text))
         if self._watched_until:
             self._blame(text)
@@ -385,7 +358,7 @@ class StderrLog:
             self._mark(self.count)
 
     def _mark(self, since: int) -> None:
-        for line in reversed(self._lines):
+        for line in reversed(self._lines or ()):
             if line.number < since or line.by_probe:
                 break
             line.by_probe = True
@@ -394,14 +367,14 @@ class StderrLog:
 
     def lines(self) -> list[StderrLine]:
         """The lines still kept, oldest first."""
-        return list(self._lines)
+        return list(self._lines or ())
 
     def tail(self, n_bytes: int, since: int = 0) -> str:
         """The end of what was written after line `since`: at most about `n_bytes`, whole lines, and no complaint of
         our probe."""
         kept: list[str] = []
         size = 0
-        for line in reversed(self._lines):
+        for line in reversed(self._lines or ()):
             if line.by_probe:
                 continue
             size += len(line.text) + 1

@@ -138,6 +138,14 @@ def is_error(reply: dict[str, Any]) -> bool:
     return "error" in reply
 
 
+def error_of(reply: dict[str, Any]) -> tuple[int | None, str]:
+    """Code and message of an error reply, as far as it has them."""
+    error = reply["error"]
+    fields = error if isinstance(error, dict) else {"message": str(error)}
+    code, message = fields.get("code"), str(fields.get("message", ""))[:500]
+    return (code if isinstance(code, int) and not isinstance(code, bool) else None), message
+
+
 def rpc_id_of(value: Any) -> RpcId:
     """The id as it stood on the wire, when it is something an id can be."""
     found = value.get("id") if isinstance(value, dict) else None

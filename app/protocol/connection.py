@@ -139,7 +139,7 @@ class Connection:
                     heard=self._host.heard,
                 )
                 self._link = link
-                self._handshake = Handshake(
+                handshake = self._handshake = Handshake(
                     rpc,
                     self.options,
                     self._host,
@@ -150,17 +150,18 @@ class Connection:
                     known_era=self._known_era,
                     renewed=self._renewed,
                 )
-                async with anyio.create_task_group() as group:
-                    await group.start(rpc.run)
-                    trouble = await self._handshake.run(probing=probing)
-                    if trouble is None:
-                        await rpc.closed.wait()
-                        # Said before the child is ended, which may take seconds.
-                        self._host.lost(rpc.trouble or _CLOSED)
-                    elif rpc.closed.is_set():
-                        trouble = rpc.trouble
-                    group.cancel_scope.cancel()
-                return trouble or rpc.trouble or _CLOSED
+                failed: list[Trouble] = []
+
+                async def begin() -> bool:
+                    trouble = await handshake.run(probing=probing)
+                    failed.extend([] if trouble is None else [trouble])
+                    return trouble is None
+
+                await rpc.run(begin)
+                if self.version is not None and not failed:
+                    # Said before the child is ended, which may take seconds.
+                    self._host.lost(rpc.trouble or _CLOSED)
+                return failed[0] if failed else rpc.trouble or _CLOSED
         except LinkError as fault:
             return fault.trouble
 
@@ -173,7 +174,6 @@ class Connection:
         self._link.agreed(agreed.version)
         if agreed.version == "2025-11-25" and "tasks" in self.offered:
             self.tasks = self._asks.store(self._notify_status)
-            rpc.start_soon(self.tasks.run)
 
     @property
     def wire(self) -> Wire:
@@ -292,6 +292,8 @@ class Connection:
 
     def _become_receiver(self, tasks: ReceiverTasks, request: Incoming) -> Answered:
         """Answer `{task}` at once; the ask is in the inbox before that, the status moves after it (R1-11, R1-72)."""
+        if not tasks.watched:
+            self._rpc_now().start_soon(tasks.run)
         task = tasks.create_receiver_task(request.method, request.params["task"], seq=request.message.seq)
         try:
             self._asks.task_asked(request, task)

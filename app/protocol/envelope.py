@@ -75,7 +75,7 @@ class Envelope:
         said = params["_meta"].get(stateless.META_VERSION)
         version = said if isinstance(said, str) else self.version
         found = [("mcp-protocol-version", header_value(version)), ("mcp-method", header_value(method))]
-        name = params.get(_NAMED_BY.get(method, ""))
+        name = params.get(_NAMED_BY[method]) if method in _NAMED_BY else None
         if isinstance(name, str):
             found.append(("mcp-name", header_value(name)))
             arguments = params.get("arguments")

@@ -21,6 +21,7 @@ from app.core.log import MessageLog
 from app.core.options import Options
 from app.core.revisions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era
 from app.core.rules import results, stateless
+from app.core.signal import Signal
 from app.core.wire import RpcId
 from app.protocol.envelope import Envelope, Plain
 from app.protocol.judge import judge
@@ -77,7 +78,7 @@ class _Probe:
     """One `server/discover`, from its sending to its answer, however late that comes."""
 
     envelope: Envelope
-    answered: anyio.Event = field(default_factory=anyio.Event)
+    answered: Signal = field(default_factory=Signal)
     reply: Reply | None = None
     fault: LinkError | None = None
 

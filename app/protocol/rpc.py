@@ -31,6 +31,7 @@ from app.core.log import MessageLog
 from app.core.revisions import HANDSHAKE
 from app.core.rules import catalogue, frames, notifications
 from app.core.rules.hidden_text import hidden_text
+from app.core.signal import Signal
 from app.core.wire import Exchange, Message, RpcId, id_key, is_error, rpc_id_of
 from app.protocol.links.base import (
     Barrier,
@@ -113,7 +114,7 @@ class Pending:
     """Why it gets no reply."""
     unread: RequestLost | None = None
     """What was meant to be its reply cannot be read; this is raised when no other comes."""
-    done: anyio.Event = field(default_factory=anyio.Event)
+    done: Signal = field(default_factory=Signal)
 
 
 class _Written(float):
@@ -183,7 +184,7 @@ class Rpc:
         self._unsent = 0
         self._unread = False
         """We waited for the server to read our answers, and it did not."""
-        self._left = anyio.Event()
+        self._left = Signal()
         self._writing = anyio.Lock(fast_acquire=True)
         self._group: anyio.abc.TaskGroup | None = None
         self.version: str | None = None
@@ -200,7 +201,7 @@ class Rpc:
         self._crowd = 0
         self._gave_turn = False
         """Others had their turn since the link was last asked for more."""
-        self.closed = anyio.Event()
+        self.closed = Signal()
 
     # ---- sending
 
@@ -301,13 +302,18 @@ class Rpc:
 
     # ---- receiving
 
-    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Read frames until the link ends."""
+    async def run(self, begin: Callable[[], Awaitable[bool]]) -> None:
+        """Read frames until the link ends. `begin` runs beside that, and when it comes to nothing, so does this."""
+
+        async def begun() -> None:
+            if not await begin():
+                group.cancel_scope.cancel()
+
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
-                await group.start(self._link.run)
-                task_status.started()
+                self._link.start(group)
+                group.start_soon(begun)
                 while self.trouble is None and (items := await self._link.receive()) is not None:
                     for number, item in enumerate(items, 1):
                         await self._take(item)
@@ -585,7 +591,7 @@ class Rpc:
         if self._unsent >= most and not self._unread:
             with anyio.move_on_after(_UNREAD_SECONDS):
                 while self._unsent >= most:
-                    self._left = anyio.Event()
+                    self._left = Signal()
                     await self._left.wait()
             self._unread = self._unsent >= most
         return self._unsent < most

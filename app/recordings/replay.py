@@ -157,7 +157,7 @@ class Replay(Workspace):
             task.fetched, task.answered = call.id, True
             self._settle(call, reply)
         elif not reply.is_error:
-            self.client_tasks.hear(task, result, message.seq, asked.seq)
+            self.client_tasks.polling.hear(task, result, message.seq, asked.seq)
             if call is not None and task.status == "cancelled":
                 self.calls.settle(call, "cancelled")
 

@@ -20,8 +20,9 @@ from app.core import asks, sampling
 from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
 from app.core.calls import Call
 from app.core.errors import INTERNAL_ERROR, Conflict, Gone, Invalid, RpcError
-from app.core.inbox import Inbox, InboxFull
+from app.core.inbox import Ending, InboxFull
 from app.core.rules import catalogue
+from app.core.signal import Signal
 from app.core.tasks.received import ReceiverTask, ReceiverTasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Message
@@ -36,13 +37,13 @@ if TYPE_CHECKING:
 class Asks:
     """The asks and receiver tasks of one session, over all its connections."""
 
-    def __init__(self, session: Workspace, inbox: Inbox) -> None:
-        self._session, self.inbox = session, inbox
+    def __init__(self, session: Workspace) -> None:
+        self._session, self._inbox = session, session.inbox
         self._person = Person(lambda: session.roots)
         roots, limit = RootsList(lambda: session.roots, lambda: session.options), Limit(lambda: session.options)
         self.answerers: list[Answerer] = [roots, limit, self._person]
         """Who is asked, in this order."""
-        self._road = Road(inbox, self.answerers, self._released)
+        self._road = Road(session.inbox, self.answerers, self._released)
         self.tasks: OrderedDict[str, ReceiverTask] = OrderedDict()
         """Receiver tasks by our own id, the recent ones also after they left the wire."""
         self._store: ReceiverTasks | None = None
@@ -51,15 +52,17 @@ class Asks:
 
     async def asked(self, request: Incoming) -> None:
         """Put a plain request to whoever answers and wait until it is answered, taken back, or lost."""
-        done = anyio.Event()
-        related = asks.related_task_of(request.params)
+        done = Signal()
 
-        async def deliver(_: Ask, answer: Answer) -> Delivery:
-            await request.respond(_payload(answer, related))
+        async def deliver(ask: Ask, answer: Answer) -> Delivery:
+            if answer.error is not None:
+                await request.respond({"error": answer.error.wire()})
+            else:
+                await request.respond({"result": asks.with_related_task(answer.result or {}, ask.related_task)})
             done.set()
             return "sent"
 
-        ask = self._of(request, "request", deliver, related_task=related)
+        ask = self._of(request, "request", deliver)
         if self._put_or_say(ask):
             await self.hand_over(ask)
             return
@@ -67,9 +70,9 @@ class Asks:
             await done.wait()
         except anyio.get_cancelled_exc_class():
             if request.withdrawn:
-                self._end(ask, "withdrawn", request.reason)
+                self.end(ask, "withdrawn", request.reason)
             else:
-                self._end(ask, "lost", "The connection ended.")
+                self.end(ask, "lost", "The connection ended.")
             raise
 
     def task_asked(self, request: Incoming, task: ReceiverTask) -> None:
@@ -81,7 +84,7 @@ class Asks:
                 raise Gone("The task is settled already. Yours was not sent.")
             return "sent"
 
-        ask = self._of(request, "receiver-task", deliver, task=task)
+        ask = self._of(request, "receiver-task", deliver, task)
         if self._put_or_say(ask):
             self._session.start_soon(self.hand_over, ask)
         task.ask_id = ask.id
@@ -93,9 +96,7 @@ class Asks:
         """A store of receiver tasks for a new connection, with the session's options read whenever they matter."""
         session = self._session
         self._store = ReceiverTasks(
-            ttl_ms=lambda: session.options.receiver_task_ttl_ms,
-            max_ttl_ms=lambda: session.options.receiver_task_max_ttl_ms,
-            poll_interval_ms=lambda: session.options.poll_interval_ms,
+            options=lambda: session.options,
             limit=session.limits.receiver_tasks,
             wall=session.wall,
             mono=session.mono,
@@ -108,7 +109,7 @@ class Asks:
 
     def completed_elsewhere(self, elicitation_id: Any, message: Message) -> None:
         """The page behind a link says that the person is done there (R4-46)."""
-        for ask in self.inbox.asks.values():
+        for ask in self._inbox.asks.values():
             if ask.kind == "url" and ask.params.get("elicitationId") == elicitation_id and not ask.completed_elsewhere:
                 ask.completed_elsewhere = True
                 self._session.changed("ask.changed", ask.id)
@@ -128,23 +129,23 @@ class Asks:
         if self._store is not None:
             self._store.close(reason)
             self._store = None
-        for ask in self.inbox.open:
+        for ask in self._inbox.open:
             if ask.connection == number:
-                self._end(ask, "lost", reason)
+                self.end(ask, "lost", reason)
 
     def _task_ended(self, task: ReceiverTask, how: Literal["cancelled", "expired", "lost"], reason: str) -> None:
-        ask = self.inbox.asks.get(task.ask_id or "")
+        ask = self._inbox.asks.get(task.ask_id or "")
         if ask is not None:
-            self._end(ask, "withdrawn" if how == "cancelled" else how, reason)
+            self.end(ask, "withdrawn" if how == "cancelled" else how, reason)
 
     def put(self, ask: Ask) -> bool:
         """Set an ask on its road. True when somebody has answered at once, which is then to be handed over; raises
         InboxFull when it has to wait and too many do."""
         session, answer = self._session, self._road.at_once(ask)
         if answer is not None:
-            self.inbox.record(ask, answer)
+            self._inbox.record(ask, answer)
         else:
-            self.inbox.add(ask)
+            self._inbox.add(ask)
         for owner in (session.client_tasks.tasks.get(ask.task_id or ""), session.calls.get(ask.call_id or "")):
             if owner is not None:
                 owner.asks.append(ask.id)
@@ -153,7 +154,7 @@ class Asks:
             return True
         call = session.calls.get(ask.call_id or "")
         if call is not None:
-            session.call_waits(call, True)
+            session.calls.waits(call, True)
         for each in self._may_have_caused(ask):
             session.calls.hold(each, True)
         self.consider(ask)
@@ -173,11 +174,7 @@ class Asks:
         """An ask of ours to people that has become pointless: the call behind it goes no further."""
         if not ask.settled:
             ask.taken_back = True
-            self._end(ask, "withdrawn", reason)
-
-    def withdraw(self, ask: Ask, reason: str) -> None:
-        """The server no longer asks this."""
-        self._end(ask, "withdrawn", reason)
+            self.end(ask, "withdrawn", reason)
 
     # ---- making asks
 
@@ -200,7 +197,7 @@ class Asks:
         session = self._session
         message = session.messages.get(seq)
         return Ask(
-            id=self.inbox.next_id(),
+            id=self._inbox.next_id(),
             kind=asks.kind_of_ask(method, params),
             origin=origin,
             method=method,
@@ -219,38 +216,30 @@ class Asks:
             about=about,
         )
 
-    def _of(
-        self,
-        request: Incoming,
-        origin: Origin,
-        deliver: Deliver,
-        *,
-        task: ReceiverTask | None = None,
-        related_task: str | None = None,
-    ) -> Ask:
+    def _of(self, request: Incoming, origin: Origin, deliver: Deliver, task: ReceiverTask | None = None) -> Ask:
         """An ask of a request of the server, with the call that caused it."""
-        session, seq = self._session, request.message.seq
-        runs = session.client_tasks.of_wire(asks.related_task_of(request.params))
+        related = asks.related_task_of(request.params)
+        runs = self._session.client_tasks.of_wire(related)
         causes = self._causes(request, runs)
         call = causes[0] if len(causes) == 1 else None
         return self.new(
             origin,
             request.method,
             request.params,
-            seq,
+            request.message.seq,
             deliver,
             call_id=None if call is None else call.id,
             candidates=() if call is not None or runs is not None else tuple(each.id for each in causes if each.legs),
             task=task or runs,
-            related_task=related_task,
+            related_task=related if task is None else None,
         )
 
-    def _causes(self, request: Incoming, task: ClientTask | None = None) -> list[Call]:
+    def _causes(self, request: Incoming, task: ClientTask | None) -> list[Call]:
         """Which call an ask belongs to: that of the task it names, else the one whose POST carried it, else one of
         those that run."""
         if task is not None and (call := self._session.calls.get(task.call_id or "")) is not None and not call.settled:
             return [call]
-        running = [call for call in self._session.running if not call.quiet]
+        running = [call for call in self._session.calls.running if not call.quiet]
         if request.via is not None:
             return [call for call in running if any(leg.rpc_id == request.via for leg in call.legs)][:1]
         return running
@@ -261,18 +250,19 @@ class Asks:
         except InboxFull as full:
             raise RpcError(INTERNAL_ERROR, str(full)) from None
 
-    def _end(self, ask: Ask, how: Literal["withdrawn", "expired", "lost"], reason: str) -> None:
-        if self.inbox.end(ask, how, reason):
+    def end(self, ask: Ask, how: Ending, reason: str) -> None:
+        """The server no longer asks this, or hears no answer to it."""
+        if self._inbox.end(ask, how, reason):
             self._road.stop(ask)
             self._released(ask)
 
     def _released(self, ask: Ask) -> None:
         """A call goes on once none of its asks is open, and its time limit once none is that may be its own."""
         call = self._session.calls.get(ask.call_id or "")
-        if call is not None and not any(other.call_id == call.id for other in self.inbox.open):
-            self._session.call_waits(call, False)
+        if call is not None and not any(other.call_id == call.id for other in self._inbox.open):
+            self._session.calls.waits(call, False)
         for each in self._may_have_caused(ask):
-            if not any(each.id in other.candidates for other in self.inbox.open):
+            if not any(each.id in other.candidates for other in self._inbox.open):
                 self._session.calls.hold(each, False)
 
     def _may_have_caused(self, ask: Ask) -> list[Call]:
@@ -306,9 +296,3 @@ class Asks:
                 raise Invalid("This is no sampling request any more.", {"/request": [fault.message]}) from None
         ask.edit(request)
         self._session.changed("ask.changed", ask.id)
-
-
-def _payload(answer: Answer, related: str | None) -> dict[str, Any]:
-    if answer.error is not None:
-        return {"error": answer.error.wire()}
-    return {"result": asks.with_related_task(answer.result or {}, related)}

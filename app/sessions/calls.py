@@ -10,13 +10,14 @@ import itertools
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from app import bounds
 from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress, ReplyHead
-from app.core.errors import Conflict, Invalid, NotConnected
+from app.core.errors import Conflict, Invalid
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
 from app.core.lane import apart
 from app.core.links import required_links
@@ -38,6 +39,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger("parley.sessions")
 
 
+@dataclass(slots=True, eq=False)
+class _Run:
+    """A call while it is under way."""
+
+    timeout: CallTimeout | None
+    """None once it is a task, which may take its time."""
+    take: Callable[[Any], None] | None
+    """Who wants its result as it was read when it arrived."""
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    held: bool = False
+    """Its time limit stands still, for an ask is open that may be its own."""
+    judging: bool = False
+    """It has its result, which is still being judged."""
+
+
 class Calls(Mapping[str, Call]):
     """The calls of one session, oldest first."""
 
@@ -46,14 +62,7 @@ class Calls(Mapping[str, Call]):
         self._calls: dict[str, Call] = {}
         self._ids = itertools.count(1)
         self._reply_bytes = 0
-        self._scopes: dict[str, anyio.CancelScope] = {}
-        self._timeouts: dict[str, CallTimeout] = {}
-        self._held: set[str] = set()
-        """Calls whose time limit stands still, for an ask is open that may be theirs."""
-        self._takers: dict[str, Callable[[Any], None]] = {}
-        """Who wants the result of a call as it was read when it arrived."""
-        self._judging: set[str] = set()
-        """Calls that have their result, which is still being judged."""
+        self._runs: dict[str, _Run] = {}
 
     def __getitem__(self, cid: str) -> Call:
         return self._calls[cid]
@@ -80,7 +89,7 @@ class Calls(Mapping[str, Call]):
     @property
     def running(self) -> list[Call]:
         """The calls that are not settled."""
-        return [call for cid in self._scopes if (call := self._calls.get(cid)) is not None and not call.settled]
+        return [call for cid in self._runs if (call := self._calls.get(cid)) is not None and not call.settled]
 
     @property
     def wants_logs(self) -> bool:
@@ -125,27 +134,24 @@ class Calls(Mapping[str, Call]):
 
         A tool is called as a task only where server and tool allow it, else plainly, with a note; one that runs only
         as a task is Invalid plainly. `force` sends what was said, whatever the rules."""
-        connection = self._session.connection
-        if connection is None or self._session.info.state != "ready":
-            raise NotConnected("call again")
+        connection = self._session.live(then="call again")
         params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
-        if len(self._scopes) >= self._session.limits.calls_running:
-            raise Conflict(
-                f"{self._session.limits.calls_running} calls are running already. Wait for one, or cancel one."
-            )
+        options, most = self._session.options, self._session.limits.calls_running
+        if len(self._runs) >= most:
+            raise Conflict(f"{most} calls are running already. Wait for one, or cancel one.")
         call = self.new(method, params, by=by.kind, quiet=quiet)
-        call.notification, call.as_task, call.ttl = notification, as_task, _ttl_of(params) if as_task else None
+        call.notification, call.as_task = notification, as_task
         for finding in findings:
             self.note(call, finding)
         self._session.changed("call.added", call.id)
-        seconds = (timeout_ms or self._session.options.request_timeout_ms) / 1000
-        call.deadline_at = None if notification else self._session.wall() + seconds
-        scope = self._scopes[call.id] = anyio.CancelScope()
-        if take is not None:
-            self._takers[call.id] = take
+        seconds, whole = timeout_ms or options.request_timeout_ms, options.max_total_timeout_ms or bounds.CALL_MS
+        renewed = options.reset_timeout_on_progress
+        timeout = CallTimeout(seconds / 1000, renewed_by_progress=renewed, at_most=whole / 1000)
+        call.deadline_at = None if notification else self._session.wall() + timeout.seconds
+        self._runs[call.id] = _Run(timeout, take)
         if not quiet:
             self._session.moment()
-        self._session.start_soon(self._run, call, seconds, scope, connection)
+        self._session.start_soon(self._run, call, timeout, connection)
         return call
 
     def _as_task(
@@ -186,16 +192,11 @@ class Calls(Mapping[str, Call]):
             return call
         call.cancel_reason = reason
         self.settle(call, "cancelled")
-        scope = self._scopes.get(cid)
-        if scope is not None:
-            scope.cancel()
+        if cid in self._runs:
+            self._runs[cid].scope.cancel()
         return call
 
-    async def _run(self, call: Call, seconds: float, scope: anyio.CancelScope, connection: Connection) -> None:
-        options = self._session.options
-        most = options.max_total_timeout_ms or bounds.CALL_MS
-        timeout = CallTimeout(seconds, renewed_by_progress=options.reset_timeout_on_progress, at_most=most / 1000)
-        self._timeouts[call.id] = timeout
+    async def _run(self, call: Call, timeout: CallTimeout, connection: Connection) -> None:
         wanted = Outgoing(
             quiet=call.quiet,
             on_sent=lambda rpc_id, seq: self._sent(call, rpc_id, seq),
@@ -204,7 +205,7 @@ class Calls(Mapping[str, Call]):
             says_cancelled=not call.as_task,
         )
         try:
-            with nullcontext() if call.quiet else self._session.waited_for(), scope:
+            with nullcontext() if call.quiet else self._session.waited_for(), self._runs[call.id].scope:
                 try:
                     if call.notification:
                         await connection.notify(call.method, call.params)
@@ -215,7 +216,7 @@ class Calls(Mapping[str, Call]):
                     if call.cancel_wanted:
                         call.cancel_reason = "Cancelled before the server said which task it is."
                         self.settle(call, "cancelled")
-                    self.fail(call, CallError(None, f"No answer within {_seconds(seconds)}.", kind="timeout"))
+                    self.fail(call, CallError(None, f"No answer within {timeout.seconds:g} s.", kind="timeout"))
                 except RequestLost as fault:
                     words = f"{fault.message} {fault.trouble.advice}".strip()
                     if fault.seq is not None and call.legs:
@@ -230,10 +231,7 @@ class Calls(Mapping[str, Call]):
         finally:
             for leg in call.legs:
                 connection.end_progress(leg.rpc_id)
-            del self._scopes[call.id]
-            self._takers.pop(call.id, None)
-            self._timeouts.pop(call.id, None)
-            self._held.discard(call.id)
+            del self._runs[call.id]
 
     async def _take_reply(self, call: Call, connection: Connection, timeout: CallTimeout, wanted: Outgoing) -> None:
         """One request and its reply; when the reply is a task, what ends the task is the reply."""
@@ -251,7 +249,7 @@ class Calls(Mapping[str, Call]):
         self.keep(call, reply)
         task = self._session.client_tasks.created(call, reply)
         if task is not None:
-            self._timeouts.pop(call.id, None)
+            self._runs[call.id].timeout = None
             result = await self._session.client_tasks.follow(call, task, connection)
             if result is None:
                 return
@@ -279,17 +277,14 @@ class Calls(Mapping[str, Call]):
             self.fail(call, failed)
             return
         result = reply.value.get("result")
-        take = self._takers.get(call.id)
-        if take is not None and reply.unread is None:
-            take(result)
         findings: list[Finding] = []
-        self._judging.add(call.id)
-        try:
-            if reply.unread is None:
-                findings += await judge(call.method, connection.version, result, len(reply.raw))
-                findings += await self._check_output(call, result, len(reply.raw))
-        finally:
-            self._judging.discard(call.id)
+        if reply.unread is None:
+            run = self._runs[call.id]
+            if run.take is not None:
+                run.take(result)
+            run.judging = True
+            findings += await judge(call.method, connection.version, result, len(reply.raw))
+            findings += await self._check_output(call, result, len(reply.raw))
         findings += self._check_task(call, result)
         self._session.messages.remark(reply.seq, *findings)
         self.settle(call, "done")
@@ -333,24 +328,22 @@ class Calls(Mapping[str, Call]):
 
     def waits(self, call: Call, waits: bool) -> None:
         """A call waits for a person, or goes on; its time limit stands still meanwhile."""
-        if call.wait() if waits else call.go_on():
+        if call.wait(waits):
             self._set_limit(call)
 
     def hold(self, call: Call, held: bool) -> None:
         """The time limit of a call stands still, or goes on, for an ask that may be its own or that of another call
         (R5-05). The call keeps its state: nobody knows whether it waits."""
-        if call.settled or call.id not in self._timeouts or held == (call.id in self._held):
-            return
-        if held:
-            self._held.add(call.id)
-        else:
-            self._held.discard(call.id)
-        self._set_limit(call)
+        run = self._runs.get(call.id)
+        if run is not None and run.timeout is not None and not call.settled and held != run.held:
+            run.held = held
+            self._set_limit(call)
 
     def _set_limit(self, call: Call) -> None:
         """Let the time limit stand still while the call waits or is held, and go on otherwise; and say so."""
-        timeout = self._timeouts.get(call.id)
-        still = call.state == "waiting" or call.id in self._held
+        run = self._runs.get(call.id)
+        timeout = None if run is None else run.timeout
+        still = call.state == "waiting" or (run is not None and run.held)
         if timeout is not None:
             if still:
                 timeout.pause()
@@ -395,11 +388,9 @@ class Calls(Mapping[str, Call]):
     def _forget_old_calls(self) -> None:
         extra = len(self._calls) - self._session.limits.calls
         if extra > 0:
-            over = (call.id for call in self._calls.values() if call.settled and call.id not in self._scopes)
+            over = (call.id for call in self._calls.values() if call.settled and call.id not in self._runs)
             for cid in list(itertools.islice(over, extra)):
                 self._reply_bytes -= len(self._calls.pop(cid).reply or b"")
-        if self._reply_bytes <= self._session.limits.log_bytes:
-            return
         for call in self._calls.values():
             if self._reply_bytes <= self._session.limits.log_bytes:
                 break
@@ -443,20 +434,9 @@ class Calls(Mapping[str, Call]):
     def connection_ended(self, message: str) -> None:
         """Nothing stays running on a connection that is gone."""
         for call in self.running:
-            if call.id in self._judging:
+            if self._runs[call.id].judging:
                 self.settle(call, "done")
                 continue
             self.fail(call, CallError(None, message, kind="connection"))
             if call.rounds:  # it may wait for answers that no longer have anywhere to go
-                self._scopes[call.id].cancel()
-
-
-def _ttl_of(params: dict[str, Any] | None) -> int | None:
-    """The TTL that a call asks for."""
-    task = (params or {}).get("task")
-    ttl = task.get("ttl") if isinstance(task, dict) else None
-    return ttl if isinstance(ttl, int) and not isinstance(ttl, bool) else None
-
-
-def _seconds(value: float) -> str:
-    return f"{value:g} s"
+                self._runs[call.id].scope.cancel()

@@ -95,28 +95,27 @@ class Comparisons:
         await other.until(lambda: other.info.state != "connecting", None, "connection")
         if other.info.state != "ready":
             trouble = other.info.trouble
-            found.failed = True
-            found.words = (
-                "The other session ended." if trouble is None else f"{trouble.message} {trouble.advice}".strip()
-            )
-            self._changed(found)
+            words = "The other session ended." if trouble is None else f"{trouble.message} {trouble.advice}".strip()
+            self._say(found, words, failed=True)
             return
         await other.until(lambda: other.tools.state != "loading", other.options.request_timeout_ms / 1000)
         params = {key: value for key, value in (call.params or {}).items() if key not in ("task", "_meta")}
         try:
             again = other.start_call(call.method, params if call.params is not None else None, force=True, by=by)
         except (Conflict, NotAllowed, Invalid) as no:
-            found.failed, found.words = True, no.message
-            self._changed(found)
+            self._say(found, no.message, failed=True)
             return
-        found.other_call, found.words = again.id, "The same call runs in the other era."
-        self._changed(found)
+        found.other_call = again.id
+        self._say(found, "The same call runs in the other era.")
         while not again.settled and not other.closed:
             await other.events.next_of(again.id)
             self._changed(found)
             await anyio.sleep(bounds.COMPARED_SECONDS)
         found.differences = diff.differences(await told(self._session, call), await told(other, again))
-        found.words = "Both calls are settled."
+        self._say(found, "Both calls are settled.")
+
+    def _say(self, found: Comparison, words: str, *, failed: bool = False) -> None:
+        found.words, found.failed = words, failed
         self._changed(found)
 
     def _changed(self, found: Comparison) -> None:

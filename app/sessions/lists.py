@@ -7,7 +7,7 @@ read is read again after a pause that grows. Knows the session it serves; knows 
 
 from __future__ import annotations
 
-import itertools
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,7 +81,7 @@ class Lists:
         self._of: dict[ListName, Listing] = {name: Listing(log=session.messages) for name in LISTS}
         self._again: dict[ListName, int] = {}
         """Lists that changed while they were read, and the message that said so."""
-        self._restless: dict[ListName, _Restless] = {name: _Restless() for name in LISTS}
+        self._restless: dict[ListName, _Restless] = defaultdict(_Restless)
         self._kept: dict[ListName, Listing] = {}
         self._read_from = ""
         """The target that all this is from."""
@@ -111,7 +111,7 @@ class Lists:
         self._read_from = place
         self._of = {name: Listing(log=self._session.messages) for name in LISTS}
         self._again.clear()
-        self._restless = {name: _Restless() for name in LISTS}
+        self._restless.clear()
 
     def _place(self) -> str:
         target = self._session.target
@@ -218,7 +218,8 @@ class Lists:
         return self._of[name]
 
     async def refresh(self, name: ListName) -> None:
-        """Read a list again, and wait for it."""
+        """Read a list again, and wait for it. One that is being read was asked for before, and perhaps otherwise."""
+        await self.settled(name)
         self.load(name)
         await self.settled(name)
 
@@ -238,16 +239,14 @@ class Lists:
         if onto is not None:
             listing.items, listing.seqs = list(onto.items), set(onto.seqs)
             listing.pages, listing.next_cursor, listing.cursors = onto.pages, onto.next_cursor, onto.cursors
-        first = onto is None
-        for page in itertools.count(listing.pages + 1):
-            cursor: Any = None if first else listing.next_cursor
-            params, taken = None if first else {"cursor": cursor}, []  # type: dict[str, Any] | None, list[Any]
+        while True:
+            params = None if listing.next_cursor is None else {"cursor": listing.next_cursor}
+            taken: list[Any] = []
             try:
                 call = session.start_call(kind.method, params, quiet=True, take=taken.append, by=PARLEY)
             except (Conflict, NotAllowed, Invalid) as no:
                 listing.error = CallError(None, no.message, kind="refused")
                 break
-            first = False
             await session.until(lambda call=call: call.settled, None, call.id)  # type: ignore[misc]
             if call.state != "done":
                 listing.error = call.error
@@ -262,23 +261,12 @@ class Lists:
             items = result.get(kind.key) if isinstance(result, dict) else None
             listing.seqs |= call.seqs
             listing.items += await _held_once(items, len(call.reply or b"")) if isinstance(items, list) else []
-            listing.pages, listing.next_cursor = page, None
+            listing.pages += 1
             if session.wire.keeps_lists:
                 self._freshen(listing, result)
-            cursor = result.get("nextCursor") if isinstance(result, dict) else None
-            if cursor is None:
+            many = len(listing.items) >= limits.list_items or size >= limits.log_bytes
+            if not listing.turn(result, kind.words, most=many or listing.pages >= limits.list_pages):
                 break
-            if not isinstance(cursor, str):
-                listing.stopped = f"The cursor of page {page} is no string, so the list ends here."
-            elif cursor in listing.cursors:
-                listing.stopped = f"The cursor of page {page} came a second time, so the list ends here."
-            elif page >= limits.list_pages or len(listing.items) >= limits.list_items or size >= limits.log_bytes:
-                found = f"{len(listing.items)} {kind.words}"
-                listing.stopped = f"There is more: Parley stopped after {page} pages and {found}."
-            if listing.stopped is not None:
-                break
-            listing.cursors |= {cursor}
-            listing.next_cursor = cursor
             if name in self.by_page:
                 break
         if session.info is not info:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from app.core.errors import Conflict, NotConnected
+from app.core.errors import Conflict
 from app.core.rules import stateless
 from app.sessions.identity import PARLEY, Identity
 
@@ -62,15 +62,12 @@ class Pings:
         """Ping again and again from now on, or stop doing so. It ends with the connection."""
         if self._loop is not None:
             self._loop.cancel()
-        self.every_ms, self._loop = every_ms, None
+        self.every_ms, self._loop = None, None
         if every_ms is not None:
-            if self._session.info.state != "ready":
-                self.every_ms = None
-                raise NotConnected("ping")
+            self._session.live(then="ping")
             if not self._session.wire.ping:
-                self.every_ms = None
                 raise Conflict(f"There is no ping in {stateless.VERSION}.")
-            self._loop = anyio.CancelScope()
+            self.every_ms, self._loop = every_ms, anyio.CancelScope()
             self._session.start_soon(self._repeating, every_ms / 1000, self._loop)
         self._session.changed("ping.settled", "ping")
 

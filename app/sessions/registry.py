@@ -21,6 +21,7 @@ from app.core.errors import NotAllowed
 from app.core.lane import give_back_soon
 from app.core.options import Options
 from app.core.revisions import Era
+from app.core.signal import Signal
 from app.core.targets import AnyTarget, StdioTarget, target_digest
 from app.protocol import judge
 from app.protocol.links import Opener, open_link
@@ -59,7 +60,7 @@ class SessionRegistry:
         """For which sessions somebody waits right now."""
         self._sessions: dict[str, Workspace] = {}
         self._numbers = itertools.count(1)
-        self._loaded = anyio.Event()
+        self._loaded = Signal()
         self._consents: dict[str, set[str]] = {}
         self._frozen: set[str] = set()
         """Sessions that were open when everything was set aside for good: the collector does not see them."""

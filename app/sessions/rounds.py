@@ -9,7 +9,6 @@ the inbox; knows nothing of the web.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from app.core.calls import Call, Round, StatePlan
 from app.core.errors import Conflict, Gone, Invalid, RpcError
 from app.core.inbox import InboxFull
 from app.core.rules import catalogue, stateless
+from app.core.signal import Signal
 from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
 from app.protocol.rpc import Outgoing, Reply
@@ -31,6 +31,8 @@ from app.sessions.identity import Identity
 
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
+
+_ON_THEIR_WAY = "The answers of this round are on their way already. Yours was not sent."
 
 
 @dataclass(slots=True)
@@ -57,9 +59,9 @@ class _Open:
 
     turn: Round
     asks: dict[str, Ask] = field(default_factory=dict)
-    answered: anyio.Event = field(default_factory=anyio.Event)
+    answered: Signal = field(default_factory=Signal)
     """Every request has its answer, or one was refused."""
-    left: anyio.Event = field(default_factory=anyio.Event)
+    left: Signal = field(default_factory=Signal)
     """The answers are on the wire, or will never be."""
     refused: str | None = None
     echo: str = "none"
@@ -70,8 +72,8 @@ class Rounds:
 
     def __init__(self, session: Workspace) -> None:
         self._session = session
-        self._raised: dict[str, anyio.Event] = {}
-        self._over: deque[Round] = deque()
+        self._raised: dict[str, Signal] = {}
+        self._over: list[Round] = []
         """Rounds that are over and whose state is kept, the oldest first."""
         self._over_bytes = 0
 
@@ -171,13 +173,13 @@ class Rounds:
     async def _within_limit(self, call: Call, turn: Round) -> None:
         """Stop at the limit until a person raises it, or cancels (R6-31)."""
         while turn.number > call.round_limit:
-            raised = self._raised[call.id] = anyio.Event()
-            self._session.call_waits(call, True)
+            raised = self._raised[call.id] = Signal()
+            self._session.calls.waits(call, True)
             try:
                 await raised.wait()
             finally:
                 del self._raised[call.id]
-            self._session.call_waits(call, False)
+            self._session.calls.waits(call, False)
 
     # ---- asking
 
@@ -206,7 +208,7 @@ class Rounds:
     async def _deliver(self, opened: _Open, key: str, ask: Ask, answer: Answer) -> Delivery:
         """Hold an answer until its round is complete; the last one returns when all of them have left."""
         if opened.answered.is_set():
-            raise Conflict("The answers of this round are on their way already. Yours was not sent.")
+            raise Conflict(_ON_THEIR_WAY)
         if answer.error is not None:
             # There is no way to send an error here: the call is not sent again, and says so (R6-34).
             opened.refused = _refusal(ask, answer)
@@ -224,13 +226,14 @@ class Rounds:
         return "held"
 
     def reopen(self, ask: Ask) -> None:
-        """Take a held answer back, to give another one. Raises Gone when it is not held."""
-        self._session.inbox.reopen(ask)
+        """Take a held answer back, to give another one. Raises Gone when it is not held, or its round is complete."""
         call = self._session.calls.get(ask.call_id or "")
-        for turn in call.rounds if call is not None else ():
-            for key, aid in turn.asks.items():
-                if aid == ask.id:
-                    turn.answers.pop(key, None)
+        turn = next((each for each in call.rounds if ask.id in each.asks.values()), None) if call is not None else None
+        if turn is not None and ask.state == "held" and turn.asks.keys() <= turn.answers.keys():
+            raise Gone(_ON_THEIR_WAY)
+        self._session.inbox.reopen(ask)
+        if turn is not None:
+            turn.answers = {key: answer for key, answer in turn.answers.items() if turn.asks.get(key) != ask.id}
         self._session.changed("call.changed", ask.call_id or "")
         self._session.asks.consider(ask)
 
@@ -250,7 +253,7 @@ class Rounds:
             over.append(turn)
         self._over_bytes += turn.state_bytes or 0
         while len(over) > limits.round_states or self._over_bytes > limits.round_state_bytes:
-            oldest = over.popleft()
+            oldest = over.pop(0)
             self._over_bytes -= oldest.state_bytes or 0
             oldest.forget_state()
 

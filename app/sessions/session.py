@@ -18,6 +18,7 @@ from app.core.connection import ConnectionInfo, Side, Step
 from app.core.errors import Conflict, Invalid, Trouble, own_fault
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
 from app.core.rules import catalogue
+from app.core.signal import Signal
 from app.core.targets import AnyTarget
 from app.core.wire import Message
 from app.protocol.connection import Connection
@@ -40,13 +41,13 @@ class Session(Workspace):
     def __init__(self, sid: str, number: int, owner: Identity, registry: SessionRegistry) -> None:
         super().__init__(sid, number, owner, registry)
         self._connecting: anyio.CancelScope | None = None
-        self._ended = anyio.Event()
+        self._ended = Signal()
         self._ended.set()
         self._stderr_mark = 0
         self._probe_anew = False
         self._told = float("-inf")
         """Monotonic: when the last frame came that nobody waits for."""
-        self._began = self._mono()
+        self._began = self.mono()
 
     # ---- connecting
 
@@ -71,17 +72,17 @@ class Session(Workspace):
         self.info = ConnectionInfo(
             state="connecting",
             number=self.info.number + 1,
-            began_at=self._wall(),
+            began_at=self.wall(),
             renewed=renewed,
         )
         given = options.handshake_timeout_ms
-        self.waits(self._limits.handshake_seconds if given is None else given / 1000)
+        self.waits(self.limits.handshake_seconds if given is None else given / 1000)
         self._stderr_mark = self.stderr.count
-        self._began = self._mono()
+        self._began = self.mono()
         if renewed is not None:
             self.step(renewed)
         self.changed("connection.changed", "connection")
-        before, self._ended = self._ended, anyio.Event()
+        before, self._ended = self._ended, Signal()
         self.start_soon(self._live, self.info, target, options, before, self._ended)
 
     async def disconnect(self) -> None:
@@ -93,7 +94,7 @@ class Session(Workspace):
         await self._ended.wait()
 
     async def _live(
-        self, info: ConnectionInfo, target: AnyTarget, options: Options, before: anyio.Event, ended: anyio.Event
+        self, info: ConnectionInfo, target: AnyTarget, options: Options, before: Signal, ended: Signal
     ) -> None:
         """The one task that owns a connection, from opening to end. It begins when the one before is gone."""
         with anyio.CancelScope(shield=True):
@@ -105,13 +106,13 @@ class Session(Workspace):
                 self._connecting = scope
                 await self._registry.until_ready()
                 known = None if self._probe_anew else await self._registry.known_era(self.owner, target)
-                connection = self._connection = Connection(
+                connection = self.connection = Connection(
                     target,
                     options,
                     self,
                     self.messages,
                     self.asks,
-                    self._limits,
+                    self.limits,
                     self._registry.egress,
                     open_link=self._registry.open_link,
                     known_era=known,
@@ -125,20 +126,20 @@ class Session(Workspace):
                 self.lost(trouble)
         finally:
             self._connecting = None
-            self._connection = None
+            self.connection = None
             ended.set()
 
     def lost(self, trouble: Trouble) -> None:
         """The link has ended by itself; what is left of it is cleaned up after this.
 
         A connection that was closed meanwhile has no say: the state may already be that of its successor."""
-        if self._connection is None:
+        if self.connection is None:
             return
         before, target = self.info, self.target
         self._end_of_connection("lost", trouble)
         if trouble.kind == "session-gone" and before.ready_at is not None and target is not None and not self.closed:
-            lasted = self._wall() - before.ready_at
-            if before.renewed is None or lasted >= self._limits.renewed_session_seconds:
+            lasted = self.wall() - before.ready_at
+            if before.renewed is None or lasted >= self.limits.renewed_session_seconds:
                 self._begin(target, self.options, f"{trouble.message} So Parley begins a new one.")
 
     def _end_of_connection(self, state: Literal["lost", "closed"], trouble: Trouble | None) -> None:
@@ -146,14 +147,14 @@ class Session(Workspace):
         if self.info.state not in ("connecting", "ready"):
             return
         if trouble is not None:
-            words = self.stderr.tail(self._limits.stderr_last_words, self._stderr_mark)
+            words = self.stderr.tail(self.limits.stderr_last_words, self._stderr_mark)
             trouble = replace(trouble, last_words=trouble.last_words or words)
             if self.info.state == "connecting":
                 self.step(trouble.message)
         self.info.state, self.info.trouble = state, trouble
-        self.info.ended_at, self.info.pid = self._wall(), None
+        self.info.ended_at, self.info.pid = self.wall(), None
         self.info.deadline_at = self.info.waits = None
-        self._connection = None
+        self.connection = None
         self.asks.connection_ended(self.info.number, "" if trouble is None else trouble.message)
         message = "The connection was closed." if trouble is None else f"The connection was lost: {trouble.message}"
         self.calls.connection_ended(message)
@@ -171,7 +172,7 @@ class Session(Workspace):
         rests."""
         awaited = message.answers is not None and not message.quiet
         if not awaited:
-            before, self._told = self._told, self._mono()
+            before, self._told = self._told, self.mono()
             awaited = self._told - before >= _ALONE_SECONDS
         if awaited:
             self.moment()
@@ -203,7 +204,7 @@ class Session(Workspace):
     ) -> None:
         """Say one step of how the connection came about."""
         if len(self.info.steps) < bounds.STEPS:
-            self.info.steps.append(Step((self._mono() - self._began) * 1000, text, side, seq, code))
+            self.info.steps.append(Step((self.mono() - self._began) * 1000, text, side, seq, code))
         self.changed("connection.changed", "connection")
 
     def opened(self, transport: str, pid: int | None) -> None:
@@ -218,7 +219,7 @@ class Session(Workspace):
 
     def waits(self, seconds: float) -> None:
         """From now on, the server has so long to answer."""
-        self.info.waits, self.info.deadline_at = seconds, self._wall() + seconds
+        self.info.waits, self.info.deadline_at = seconds, self.wall() + seconds
         self.changed("connection.changed", "connection")
 
     def probed(self) -> None:
@@ -227,7 +228,7 @@ class Session(Workspace):
 
     def ready(self, agreed: Agreed) -> None:
         """The handshake is over: the connection can be used."""
-        info, now = self.info, self._wall()
+        info, now = self.info, self.wall()
         if info.state != "connecting":
             return
         info.state, info.era, info.protocol_version = "ready", agreed.envelope.wire.era, agreed.version
@@ -238,13 +239,12 @@ class Session(Workspace):
         info.server_info, info.server_capabilities = agreed.server_info, agreed.server_capabilities
         info.client_capabilities, info.instructions = agreed.client_capabilities, agreed.instructions
         info.ready_at, info.deadline_at, info.waits = now, None, None
-        info.connect_ms = (self._mono() - self._began) * 1000
+        info.connect_ms = (self.mono() - self._began) * 1000
         self.step("Ready")
         self.lists.connected()
         self.client_tasks.connected()
         self.subscriptions.connected()
-        if self.options.log_level is not None and info.offers("logging") and info.wire.sets_log_level:
-            self.start_call("logging/setLevel", {"level": self.options.log_level}, quiet=True, by=PARLEY)
+        self._say_log_level()
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> None:
         """A notification arrived: log lines go to the call that runs, list changes to the listing."""
@@ -264,25 +264,16 @@ class Session(Workspace):
         else:
             self.lists.notified(method, message.seq)
 
-    async def refresh_tools(self) -> None:
-        """Ask the server for its tools again, and wait for the answer."""
-        await self.lists.refresh("tools")
-
     # ---- roots and options
 
     async def set_roots(self, roots: list[Root]) -> None:
         """Replace the list, and tell a server that was promised to hear of it (R5-20)."""
-        if len(roots) > self._limits.roots:
-            raise Invalid(f"At most {self._limits.roots} roots.", {"/roots": ["Too many."]})
+        if len(roots) > self.limits.roots:
+            raise Invalid(f"At most {self.limits.roots} roots.", {"/roots": ["Too many."]})
         self.roots = list(roots)
         self.changed("roots.changed", "roots")
-        if (
-            self._connection is not None
-            and self.info.state == "ready"
-            and self.options.roots
-            and self.wire.roots_change
-        ):
-            await self._connection.notify("notifications/roots/list_changed", None)
+        if self.connection is not None and self.info.state == "ready" and self.options.roots and self.wire.roots_change:
+            await self.connection.notify("notifications/roots/list_changed", None)
 
     async def change_options(self, changes: dict[str, Any]) -> None:
         """Change what the handshake did not say; raises Invalid, with the fields, for what it did say."""
@@ -300,16 +291,17 @@ class Session(Workspace):
             for error in fault.errors(include_url=False, include_input=False):
                 fields.setdefault("/" + "/".join(str(part) for part in error["loc"]), []).append(misfit(error))
             raise Invalid("These options cannot be used.", fields) from None
-        if self._connection is not None:
-            self._connection.options = self.options
+        if self.connection is not None:
+            self.connection.options = self.options
         self.changed("options.changed", "options")
-        level = changes.get("log_level")
-        if (
-            level is not None
-            and self.info.state == "ready"
-            and self.info.offers("logging")
-            and self.wire.sets_log_level
-        ):
+        if "log_level" in changes:
+            self._say_log_level()
+
+    def _say_log_level(self) -> None:
+        """Tell a server that can be told which log messages are wanted, when the options say so."""
+        level = self.options.log_level
+        able = self.info.state == "ready" and self.info.offers("logging") and self.wire.sets_log_level
+        if level is not None and able:
             self.start_call("logging/setLevel", {"level": level}, quiet=True, by=PARLEY)
 
     # ---- end

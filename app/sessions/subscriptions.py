@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 
 from app import bounds
-from app.core.errors import Conflict, Invalid, NotAllowed, NotConnected
+from app.core.errors import Conflict, Invalid, NotAllowed
 from app.core.rules import catalogue, stateless
 from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
 from app.protocol.connection import Connection
@@ -104,9 +104,7 @@ class Subscriptions:
         """Ask the server to tell of these things. Raises NotConnected without a connection,
         NotAllowed in the older era."""
         session = self._session
-        connection = session.connection
-        if connection is None or session.info.state != "ready":
-            raise NotConnected("subscribe")
+        connection = session.live(then="subscribe")
         if not session.wire.listens:
             raise NotAllowed(f"Subscriptions begin with {stateless.VERSION}; this connection is older.")
         if len(self.live) >= bounds.SUBSCRIPTIONS_OPEN:

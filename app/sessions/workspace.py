@@ -18,7 +18,7 @@ import anyio
 
 from app.core.calls import Call
 from app.core.connection import ConnectionInfo
-from app.core.errors import Trouble, own_fault
+from app.core.errors import NotConnected, Trouble, own_fault
 from app.core.events import EventKind, EventLog
 from app.core.inbox import Inbox
 from app.core.lists import Listing
@@ -38,7 +38,6 @@ from app.sessions.rounds import Rounds
 from app.sessions.server_log import ServerLog
 from app.sessions.subscriptions import Subscriptions
 from app.sessions.tasks.running import ClientTasks
-from app.settings import Limits
 
 if TYPE_CHECKING:
     from app.sessions.registry import SessionRegistry
@@ -60,26 +59,30 @@ class Workspace:
         mono: Callable[[], float] | None = None,
     ) -> None:
         self._registry = registry
-        self._limits = limits = registry.settings.limits
-        self.wall = self._wall = wall or registry.wall
-        self.mono = self._mono = mono or registry.mono
+        self.limits = limits = registry.settings.limits
+        self.wall = wall or registry.wall
+        self.mono = mono or registry.mono
         self.sleep = registry.sleep
         self.task_ids = itertools.count(1)
         """Tasks of both kinds are numbered together: one address, one task."""
         self.id, self.number, self.owner = sid, number, owner.id
-        self.created_at = self._wall()
+        self.created_at = self.wall()
         self.events = EventLog(limits.events)
-        self.messages = MessageLog(limits, self.events, self._wall, self._mono)
+        self.messages = MessageLog(limits, self.events, self.wall, self.mono)
         self.messages.referred = self._referred
-        self.stderr = StderrLog(limits, self.events, self._wall)
+        self.stderr = StderrLog(limits, self.events, self.wall)
         self.target: AnyTarget | None = None
         self.options = Options()
         self.roots: list[Root] = [Root(uri=uri) for uri in registry.settings.roots]
         self.info = ConnectionInfo()
+        self.connection: Connection | None = None
+        """The one that is open, or is being opened."""
+        self.inbox = Inbox(limits, self.events, self.wall)
+        """The open asks, and the recent settled ones."""
         self.calls = Calls(self)
         """What the people here ask of the server."""
         self.start_call, self.cancel_call = self.calls.start, self.calls.cancel
-        self.call_waits, self.result = self.calls.waits, self.calls.result
+        self.result = self.calls.result
         self.client_tasks = ClientTasks(self)
         """Which of that runs on the server as a task."""
         self.rounds = Rounds(self)
@@ -94,10 +97,9 @@ class Workspace:
         """Which resources are watched, and which have changed."""
         self.pings = Pings(self)
         self.server_log = ServerLog()
-        self.asks = Asks(self, Inbox(limits, self.events, self._wall))
+        self.asks = Asks(self)
         """What the server asks of the people here."""
         self.closed = False
-        self._connection: Connection | None = None
         self._streams = 0
         self._seen = registry.mono()
 
@@ -114,24 +116,9 @@ class Workspace:
         return self.target.label if self.target is not None else "New session"
 
     @property
-    def limits(self) -> Limits:
-        """Every size that bounds this session."""
-        return self._limits
-
-    @property
-    def inbox(self) -> Inbox:
-        """The open asks, and the recent settled ones."""
-        return self.asks.inbox
-
-    @property
     def open_asks(self) -> int:
         """How many asks wait for an answer."""
         return sum(ask.state != "held" for ask in self.inbox.open)
-
-    @property
-    def connection(self) -> Connection | None:
-        """The live connection."""
-        return self._connection
 
     @property
     def wire(self) -> Wire:
@@ -139,14 +126,16 @@ class Workspace:
         return self.info.wire
 
     @property
-    def running(self) -> list[Call]:
-        """The calls that are not settled."""
-        return self.calls.running
-
-    @property
     def tools(self) -> Listing:
         """The tools of the server."""
         return self.lists["tools"]
+
+    def live(self, then: str) -> Connection:
+        """The connection, to do something with. Raises NotConnected, which says what to do `then`, while it is not
+        ready."""
+        if self.connection is None or self.info.state != "ready":
+            raise NotConnected(then)
+        return self.connection
 
     # ---- idle clock
 
@@ -166,8 +155,8 @@ class Workspace:
 
     def idle_for(self) -> float:
         """Seconds since anything needed this session; 0 while something does."""
-        oldest = self._wall() - self._limits.ask_seconds
-        if self._streams or self.running or any(ask.asked_at > oldest for ask in self.inbox.open):
+        oldest = self.wall() - self.limits.ask_seconds
+        if self._streams or self.calls.running or any(ask.asked_at > oldest for ask in self.inbox.open):
             self.touch()
             return 0.0
         return self._registry.mono() - self._seen
@@ -248,4 +237,4 @@ class Workspace:
 
     def changed(self, kind: EventKind, subject: str) -> None:
         """Tell everybody who watches that something changed."""
-        self.events.append(kind, subject, self._wall())
+        self.events.append(kind, subject, self.wall())

@@ -153,7 +153,10 @@ def _made(path: Path) -> bool:
         # Made here, so that it is never readable for others, not even for a moment.
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+    mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if stat.S_IMODE(mode) & 0o077:
         path.chmod(0o600)
     # Asked, not tried: to close any handle of a file gives up what SQLite has locked in this process.
     if not os.access(path, os.R_OK | os.W_OK):

@@ -15,7 +15,7 @@ import anyio.lowlevel
 
 from app import bounds
 from app.core import links
-from app.core.calls import Call
+from app.core.calls import Call, RequiredLink
 from app.core.figures import measured
 from app.core.json import scan as jsonscan
 from app.core.json import text as jsontext
@@ -575,7 +575,7 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
         "as_task": call.as_task,
         "task_id": call.task_id,
         "asks": list(call.asks),
-        "links": links.links_json(call.links),
+        "links": links_json(call.links),
         "retry_of": call.retry_of,
         "rounds": rounds_json(call),
         "round_limit": call.round_limit or None,
@@ -589,6 +589,24 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
         "duration_ms": call.duration_ms,
         "cancel_reason": call.cancel_reason,
     }
+
+
+def links_json(required: list[RequiredLink]) -> list[dict[str, Any]]:
+    """The addresses that a call wants opened; `opens` says whether a page would make a link of it."""
+    return [
+        {
+            "elicitation_id": link.elicitation_id,
+            "message": link.message,
+            "url": link.url,
+            "opens": links.read(link.url) is not None,
+            "completed": link.completed,
+            "findings": [
+                {"id": one.id, "level": one.level, "text": one.text, "advice": one.advice}
+                for one in links.url_findings(link.url)
+            ],
+        }
+        for link in required
+    ]
 
 
 @dataclass(slots=True, frozen=True)

@@ -25,7 +25,6 @@ from starlette.types import Receive, Scope, Send
 from app.core.events import Event
 from app.core.times import wire_time
 from app.sessions import Workspace
-from app.sessions.tasks.running import EVENTS
 from app.settings import Limits
 from app.web.patches import Tab
 from app.web.problems import Denied
@@ -34,6 +33,16 @@ from app.web.render import drawn
 logger = logging.getLogger("parley.stream")
 
 _BREAK = re.compile("\r\n|\r|\n")
+_SEED_EVENTS: dict[str, str] = {
+    "task.created": "taskCreated",
+    "task.changed": "taskStatusChange",
+    "task.completed": "taskCompleted",
+    "task.failed": "taskFailed",
+    "task.cancelled": "taskCancelled",
+    "tasks.listed": "tasksChange",
+    "call.settled": "toolCallResultChange",
+}
+"""What the founding note S003 calls what we call so."""
 
 
 # ------------------------------------------------------------------------------------------------------------ the hub
@@ -263,7 +272,7 @@ def _event_json(session: Workspace, event: Event) -> str:
 
 def _seed_event(session: Workspace, event: Event) -> dict[str, Any]:
     """What S003 calls an event of a task on the server, and what it says with it, as it is now."""
-    name = EVENTS.get(event.kind)
+    name = _SEED_EVENTS.get(event.kind)
     task = session.client_tasks.tasks.get(event.subject)
     if event.kind == "tasks.listed":
         return {"event": name, "tasks": [one.object() for one in session.client_tasks.tasks.values()]}

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from app import bounds
 from app.core.figures import measured
 from app.core.tasks.running import CORE, ClientTask, poll_seconds
 from app.core.tasks.status import Visit
@@ -242,7 +243,7 @@ class RunningView:
 def running(session: Workspace) -> RunningView:
     """What is known of the server's tasks, newest first."""
     known, capable = session.client_tasks, session.client_tasks.capable
-    listing = known.listing
+    listing, found = known.listing, show.plural(len(known.listing.items), "task")
     newest = list(itertools.islice(reversed(known.tasks.values()), SHOWN))
     pages = f", {show.plural(listing.pages, 'page')}" if listing.pages > 1 else ""
     return RunningView(
@@ -252,10 +253,10 @@ def running(session: Workspace) -> RunningView:
         can_list=capable.list and session.info.state == "ready",
         can_run=capable.tools_call,
         state=listing.state,
-        listed=f"{show.plural(listing.found, 'task')}{pages}, at {show.time_of_day(listing.at)}" if listing.at else "",
-        error=listing.error,
-        stopped=listing.stopped,
-        findings=listing.findings,
+        listed=f"{found}{pages}, at {show.time_of_day(listing.at)}" if listing.at else "",
+        error="" if listing.error is None else listing.error.message,
+        stopped=listing.stopped or "",
+        findings=listing.log.findings_of(listing.seqs)[: bounds.TASK_LIST_FINDINGS],
         cards=[task_card(session, task) for task in newest],
         total=len(known.tasks),
         label=CORE.label,

@@ -102,7 +102,7 @@ async def _connection(url: str | None) -> AsyncIterator[Echo]:
         session = registry.open(ME)
         session.connect(target, Options(era="legacy"), by=ME)
         await session.wait_connection(WAIT)
-        await session.refresh_tools()
+        await session.lists.refresh("tools")
 
         async def echo(_: int) -> str:
             call = session.start_call("tools/call", {"name": "echo", "arguments": {"message": TEXT}}, by=ME)

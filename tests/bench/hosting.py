@@ -59,7 +59,7 @@ async def hold_parley(group: anyio.abc.TaskGroup, url: str) -> Opener:
         session = registry.open(ME)
         session.connect(HttpTarget(transport="http", url=url), Options(era="legacy"), by=ME)
         await session.wait_connection(WAIT)
-        await session.refresh_tools()
+        await session.lists.refresh("tools")
         with anyio.fail_after(WAIT):
             while session.info.stream != "open":
                 await session.events.wait(session.events.seq)

@@ -56,7 +56,7 @@ async def oracle(
         yield felt
         await session.disconnect()
     print(f"{request.node.name}: {felt}")
-    assert session.running == [] and all(each.settled for each in session.calls.values()), "nothing is stuck"
+    assert session.calls.running == [] and all(each.settled for each in session.calls.values()), "nothing is stuck"
     assert session.tools.state != "loading"
     assert felt.echoes and max(felt.echoes) < ECHO
     assert felt.stall < STALL

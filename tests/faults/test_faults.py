@@ -92,7 +92,7 @@ async def test_f02_a_server_that_hangs_on_initialize_is_given_up_and_ended(
     registry: SessionRegistry, session: Session, oracle: Felt, processes: Processes, monkeypatch: pytest.MonkeyPatch
 ):
     quick = registry.settings.limits.model_copy(update={"handshake_seconds": 0.5})
-    monkeypatch.setattr(session, "_limits", quick)
+    monkeypatch.setattr(session, "limits", quick)
     session.connect(raw_target(silent=["initialize"]), Options(), by=ME)
     await until(session, lambda: session.info.pid is not None)
     pid = session.info.pid

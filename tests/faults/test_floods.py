@@ -110,10 +110,10 @@ async def test_h11_a_list_of_thousands_is_read_and_one_above_the_bound_says_so(s
     many = [{"name": f"tool {at}", "inputSchema": schema} for at in range(5_000)]
     assert 450_000 < sum(json.dumps(many).count(sign) for sign in ",:[{") < JSON_SEPARATORS
     await call(session, "x/tools", {"pages": [many]})
-    await session.refresh_tools()
+    await session.lists.refresh("tools")
     assert len(session.tools.items) == 5_000 and session.tools.error is None
     await call(session, "x/tools", {"pages": [[{"name": "one", "inputSchema": {}, "much": [[]] * 400_000}]]})
-    await session.refresh_tools()
+    await session.lists.refresh("tools")
     assert session.tools.state == "failed" and session.tools.error is not None
     assert session.tools.error.message.startswith("A page of this list is too much to read. ")
 

@@ -115,7 +115,7 @@ async def alive(session: Session, target: Any) -> None:
         assert session.info.state == "lost" and session.info.trouble is not None
         assert session.info.trouble.kind != "internal", "Parley itself failed"
         assert session.info.trouble.message
-        assert session.running == []
+        assert session.calls.running == []
         await connected(session, target)
     if (await call_tool(session, "echo")).state != "done":
         await echoes(session)  # the peer closes a socket after its answer, and the next call may have met that
@@ -225,5 +225,5 @@ async def test_whatever_answers_the_handshake(
         session.connect(target, Options(), by=ME)
         await until(session, lambda: len(inbound(session)) >= len(sent) or session.info.state != "connecting")
         await registry.close(session)
-    assert session.info.state in ("closed", "lost") and session.running == []
+    assert session.info.state in ("closed", "lost") and session.calls.running == []
     assert complaints.records == []

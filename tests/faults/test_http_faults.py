@@ -523,7 +523,7 @@ async def test_f17_a_server_that_dies_fails_its_calls_and_the_stream_says_so(ses
         await until(session, lambda: str(session.info.stream).startswith("down"))
         failed = await call(session, "ping")
         assert error_of(failed)[1].startswith("The connection was refused: nothing listens at 127.0.0.1 port")
-        assert session.running == []
+        assert session.calls.running == []
 
 
 # --- F24: Parley is killed --------------------------------------------------------------------------------------------
@@ -640,7 +640,7 @@ async def test_a_second_session_s_echo_stays_within_twice_its_quiet_p95(registry
                     noisy += await measured(20)
             over.set()
         await loud.disconnect()
-        assert loud.running == []
+        assert loud.calls.running == []
         quiet += await measured(500)
     ratio = p95(noisy) / p95(quiet)
     print(

@@ -703,7 +703,7 @@ async def test_the_end_of_the_older_stream_is_the_end_of_the_connection(session:
         await until(session, lambda: session.info.state == "lost")
         assert session.info.trouble is not None and session.info.trouble.kind == kind
         assert held.state == "failed" and held.error is not None and held.error.kind == "connection"
-        assert session.running == []
+        assert session.calls.running == []
 
 
 # --- more than one ----------------------------------------------------------------------------------------------------

@@ -255,7 +255,7 @@ async def test_a_task_that_is_completed_when_it_is_made_brings_its_result(sessio
         done = await call(session, "tools/call", {"name": "job", "arguments": {}})
         assert done.state == "done", done.error
         assert (await session.result(done))["content"] == RESULT["content"]
-        assert session.client_tasks.find(done.task_id or "").payload is None, "the call has it, and is bounded"
+        assert session.client_tasks.tasks[done.task_id or ""].payload is None, "the call has it, and is bounded"
 
 
 @pytest.mark.requirement("R7-20", "R7-21")
@@ -318,7 +318,7 @@ async def test_an_answer_that_came_too_late_for_its_task_leaves_no_open_ask(sess
     running = session.start_call("tools/call", {"name": "job", "arguments": {}}, by=ME)
     await until(session, lambda: session.inbox.open)
     [ask] = session.inbox.open
-    assert session.client_tasks.find(running.task_id or "").asks == running.asks == [ask.id], "once"
+    assert session.client_tasks.tasks[running.task_id or ""].asks == running.asks == [ask.id], "once"
     with pytest.raises(Conflict):
         await session.asks.answer(ask, {"action": "accept", "content": {"name": "x"}}, ME)
     await settled(session, running)

@@ -36,14 +36,14 @@ async def test_calls_in_flight_are_answered_out_of_order(session: Session):
     await connected(session, raw_target())
     held = [session.start_call("tools/call", {"name": "hold", "mark": mark}, by=ME) for mark in range(5)]
     await flushed(session)
-    assert {each.state for each in held} == {"running"} and session.running == held
+    assert {each.state for each in held} == {"running"} and session.calls.running == held
     await call(session, "x/release")
     await settled(session, *held)
     for mark, each in enumerate(held):
         assert (await session.result(each))["content"] == [{"type": "text", "text": f"held {mark}"}]
     replies = [each.legs[0].reply_seq for each in held]
     assert replies == sorted(replies, key=lambda seq: seq or 0, reverse=True), "the newest was answered first"
-    assert session.running == []
+    assert session.calls.running == []
 
 
 @pytest.mark.requirement("R5-23")
@@ -166,7 +166,7 @@ async def test_calls_are_bounded_running_and_remembered(session: Session):
         session.start_call("ping", None, by=ME)
     for each in held:
         session.cancel_call(each.id)
-    assert session.running == []
+    assert session.calls.running == []
     told = "notifications/cancelled"
     await until(session, lambda: len([each for each in session.messages.last(8) if each.method == told]) == 8)
     for _ in range(20):

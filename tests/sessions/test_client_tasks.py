@@ -298,7 +298,7 @@ async def test_the_list_of_tasks_is_read_page_by_page_and_is_the_truth(session: 
         await settled(session, *done)
         running.refresh()
         await until(session, lambda: running.listing.state == "ready")
-        assert (running.listing.pages, running.listing.found) == (3, 5)
+        assert (running.listing.pages, len(running.listing.items)) == (3, 5)
         cursors = [each.get("params", {}).get("cursor") for each in peer.received("tasks/list")]
         assert cursors[-3:] == [None, "page-2", "page-4"]
         assert [task.call_id for task in running.tasks.values()] == [each.id for each in done]
@@ -312,7 +312,7 @@ async def test_an_endless_list_and_a_wrong_one_end(session: Session):
         await connected(session, peer.target)
         listing = session.client_tasks.listing
         await until(session, lambda: listing.state == "ready")
-        assert listing.stopped and listing.found == 1 and rules(listing.findings) == {"R2-08"}
+        assert listing.stopped and len(listing.items) == 1 and rules(listing.log.findings_of(listing.seqs)) == {"R2-08"}
         [task] = session.client_tasks.tasks.values()
         assert rules(task.findings) == {"R2-08"} and len(peer.received("tasks/list")) == 2
 

@@ -97,7 +97,7 @@ async def test_tools_of_the_previous_sdk_run_as_tasks(session: Session, transpor
 
         session.client_tasks.refresh()
         await until(session, lambda: session.client_tasks.listing.state in ("ready", "failed"))
-        assert (session.client_tasks.listing.error, session.client_tasks.listing.found) == ("", 3)
+        assert (session.client_tasks.listing.error, len(session.client_tasks.listing.items)) == (None, 3)
 
 
 @pytest.mark.requirement("R2-04", "R2-20", "R2-22", "R2-30", "R2-11")

@@ -48,7 +48,7 @@ async def run(session: Session, name: str = "job") -> tuple[Call, ClientTask]:
     running = session.start_call("tools/call", {"name": name, "arguments": {}}, by=ME)
     await until(session, lambda: running.task_id or running.settled)
     assert running.task_id is not None, running.error
-    return running, session.client_tasks.find(running.task_id)
+    return running, session.client_tasks.tasks[running.task_id]
 
 
 async def text_of(session: Session, done: Call) -> str:

@@ -90,5 +90,5 @@ async def test_b06_a_person_need_not_wait_for_the_pause(still: Session) -> None:
         await connect(still, shelf(restless={"tools/list": "before"}))
         await until(still, lambda: still.lists._restless["tools"].waits)
         before = await reads(still, "tools")
-        await still.refresh_tools()
+        await still.lists.refresh("tools")
         assert await reads(still, "tools") == before + 1 and still.tools.state == "ready"

@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import json
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -162,7 +163,10 @@ async def _serve(session: Session, patch: Callable[[type, str], None]) -> None:
 
 async def _tasks(session: Session, patch: Callable[[type, str], None]) -> None:
     patch(ReceiverTasks, "run")
-    await connect(session, raw_target())
+    await connected(session, raw_target())
+    params = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}, "task": {}}
+    line = json.dumps({"jsonrpc": "2.0", "id": "t", "method": "elicitation/create", "params": params})
+    session.start_call("tools/call", {"name": "say", "arguments": {"lines": [line]}}, by=ME)
 
 
 @pytest.mark.requirement("H12")

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from app.core.calls import StatePlan
-from app.core.errors import Conflict, Invalid
+from app.core.errors import Conflict, Gone, Invalid
 from app.core.options import Root
 from app.sessions import Session
 from app.settings import Limits
@@ -140,6 +141,40 @@ async def test_who_refuses_a_sampling_abandons_the_call(session: Session, tmp_pa
     assert (held.state, still.state) == ("withdrawn", "withdrawn") and "took this back" not in still.words()
     await call(session, "tools/call", {"name": "echo", "arguments": {}})
     assert len(peer.received("tools/call")) == 2 and not peer.received("notifications/cancelled")
+
+
+@pytest.mark.requirement("R6-34")
+async def test_a_held_answer_stays_while_its_round_is_on_its_way(session: Session, tmp_path: Path) -> None:
+    """Two tabs: one completes the round, the other changes its mind about a held answer in the same moment. What left
+    is what the inbox says was answered, and nothing of a round that is over stays open in the next."""
+    steps = [needs("one", a=ask_form(), b=ask_form()), needs("two", c=ask_form()), TELLS]
+    peer = modern_stdio(tmp_path / "record", scripts={"ask": steps})
+    await reach(session, peer)
+    running, (held, last) = await begin(session, "ask", 2)
+    await session.asks.answer(held, {"action": "decline"}, ME)
+    refused = 0
+
+    async def change() -> None:
+        nonlocal refused
+        assert (held.state, last.state) == ("held", "sending"), "the round is complete, and has not left"
+        with pytest.raises(Gone):
+            session.rounds.reopen(held)
+        with pytest.raises(Gone):
+            await session.asks.answer(held, {"action": "cancel"}, ME)
+        refused += 1
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(session.asks.answer, last, {"action": "accept", "content": {"name": "Ann"}}, ME)
+        group.start_soon(change)
+    assert refused == 1
+    assert (held.state, last.state) == ("answered", "answered")
+    await until(session, lambda: len(running.rounds) == 2 and session.inbox.open)
+    (form,) = session.inbox.open
+    await session.asks.answer(form, {"action": "decline"}, ME)
+    await settled(session, running)
+    answers = peer.received("tools/call")[1]["params"]["inputResponses"]
+    assert answers == {"a": {"action": "decline"}, "b": {"action": "accept", "content": {"name": "Ann"}}}
+    assert session.inbox.open == []
 
 
 @pytest.mark.requirement("R6-34")

@@ -150,7 +150,7 @@ async def test_a_fresh_list_is_used_again_after_a_reconnect_and_a_stale_one_is_n
     await reach(session, peer)
     assert session.tools.from_cache and len(peer.received("tools/list")) == 1
     await echoes(session)
-    await session.refresh_tools()  # the bypass: whoever asks for it gets it read
+    await session.lists.refresh("tools")  # the bypass: whoever asks for it gets it read
     assert not session.tools.from_cache and len(peer.received("tools/list")) == 2
     await session.disconnect()
     clock.wall_shift += 61

@@ -88,7 +88,7 @@ async def test_a_changed_list_is_asked_for_again(session: Session, raw: Raw):
 async def test_refreshing_waits_for_the_new_list(session: Session):
     await connected(session, raw_target())
     await call(session, "x/tools", {"pages": [[tool("new")]]})
-    await session.refresh_tools()
+    await session.lists.refresh("tools")
     assert session.tools.items == [tool("new")]
 
 
@@ -97,7 +97,7 @@ async def test_refreshing_waits_for_the_new_list(session: Session):
 async def test_a_server_without_tools_is_not_asked(session: Session, raw: Raw, capabilities: Any):
     peer = raw(initialize={"capabilities": capabilities})
     await connected(session, peer.target)
-    await session.refresh_tools()
+    await session.lists.refresh("tools")
     await flushed(session)
     assert session.tools.state == "none" and peer.received("tools/list") == []
 
@@ -123,7 +123,7 @@ async def test_listing_with_no_room_for_a_call_fails_in_words_and_is_not_stuck(s
     await connected(session, raw_target())
     for _ in range(5):
         session.start_call("x/hold", {}, by=ME)
-    await session.refresh_tools()
+    await session.lists.refresh("tools")
     assert session.tools.state == "failed"
     assert session.tools.error is not None and "5 calls are running already" in session.tools.error.message
 
@@ -134,7 +134,7 @@ async def test_a_list_that_was_loading_when_the_connection_ended_is_not_stuck(se
     await session.disconnect()
     session.connect(peer.target, session.options, by=ME)
     await until(session, lambda: session.tools.state == "loading")
-    await until(session, lambda: [each for each in session.running if each.legs])
+    await until(session, lambda: [each for each in session.calls.running if each.legs])
     await session.disconnect()
     assert session.tools.state == "failed"
     await connected(session, raw_target(tools=[[tool("after")]]))

@@ -243,6 +243,16 @@ async def test_a_directory_that_cannot_be(tmp_path: Path):
     await store.close()
 
 
+async def test_a_directory_in_the_place_of_the_file_is_named_and_left_alone(tmp_path: Path):
+    """Its permissions too: without the right to enter it, whatever is below would be out of reach."""
+    (tmp_path / FILE).mkdir(mode=0o755)
+    store = await opened(tmp_path)
+    await store.save("me", SERVER, Options(), "Desk")
+    assert "Is a directory" in store.trouble
+    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o755
+    await store.close()
+
+
 async def test_a_file_of_a_newer_parley_is_left_alone(tmp_path: Path):
     await (await _saved(tmp_path, SERVER)).close()
     file = sqlite3.connect(tmp_path / FILE)

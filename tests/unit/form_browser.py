@@ -1,7 +1,7 @@
 """What a browser would make of the HTML of a form: the controls it would submit, and whether it is fit for people.
 
 Follows the HTML standard as far as our forms go: value sanitisation of inputs, the first option of a select, the
-newline after `<textarea>`, labels. Knows no schema.
+newline after `<textarea>`, labels. `entries` says the same of a tree, without its HTML. Knows no schema.
 """
 
 import re

@@ -26,7 +26,6 @@ LOCAL = {
     "core/json/scan.py:_WINDOW": "how the work is cut into pieces, not how much of it is done",
     "core/json/scan.py:_FIRST_WINDOW": "the same",
     "core/schema/cost.py:_BACKTRACKING": "the weight of a match, in steps",
-    "core/schema/cost.py:_ELSEWHERE": "the weight of a reference, in steps",
     "core/forms/words.py:MAX_LABEL": "where a label is cut",
     "core/forms/words.py:MAX_DESCRIPTION": "where a description is cut",
     "core/forms/leaves.py:_LONG": "from when on a text gets a larger box",

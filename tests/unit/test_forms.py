@@ -302,6 +302,23 @@ def test_another_alternative_carries_what_both_have_and_the_first_comes_back():
     assert forms.read(press(TRIP, back, "alt:/pay", **{"/pay#alt": ""})).value == {}
 
 
+@pytest.mark.parametrize(
+    ("offered", "value", "chosen"),
+    [
+        ([TRIP["properties"]["budget"], {"type": "object", "properties": {"amount": TEXT}}], {"amount": "7"}, 1),
+        ([{"properties": {"k": CARD, "n": WHOLE}}, {"properties": {"k": CASH, "n": TEXT}}], {"k": "cash", "n": 1}, 1),
+        ([{"type": "array", "items": WHOLE}, {"type": "array", "items": TEXT}], ["a"], 1),
+        ([{"properties": {"a": TEXT}, "required": ["a"]}, {"properties": {"b": TEXT}, "required": ["b"]}], {"b": 1}, 1),
+        ([{"properties": {"a": TEXT}, "additionalProperties": False}, {"properties": {"c": TEXT}}], {"b": 1}, 1),
+        ([{}, WHOLE], 5, 1),
+    ],
+)  # fmt: skip
+def test_a_value_is_shown_in_the_alternative_that_it_looks_like(offered: list[Any], value: Any, chosen: int):
+    tree = forms.build({"anyOf": offered}, value)
+    assert (tree.kind, tree.chosen) == ("oneof", chosen)
+    assert forms.read(tree).value == value
+
+
 def test_buttons_say_what_they_do():
     html = draw(forms.build(TRIP, {"travellers": [{"name": "a"}, {"name": "b"}]}), live={"hx-post": "/s/1/form"})
     page = Page(html)

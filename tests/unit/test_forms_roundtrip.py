@@ -40,6 +40,7 @@ def test_a_value_that_fits_comes_back_exactly(data: st.DataObject, shape: Shape)
 
 @quick
 @given(shapes(), VALUES)
+@example(({"type": "array", "items": {"enum": ["a", "a"]}}, st.nothing()), ["a"])
 @example(({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}, st.nothing()), {})
 @example(({"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}, st.nothing()), {})
 @example(({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, st.nothing()), {})

@@ -85,3 +85,12 @@ def test_the_member_that_is_repeated_is_the_one_that_the_sdk_reads():
 def test_the_revisions_are_those_of_the_sdk():
     assert tuple(reversed(HANDSHAKE_PROTOCOL_VERSIONS)) == HANDSHAKE_VERSIONS
     assert tuple(reversed(MODERN_PROTOCOL_VERSIONS)) == STATELESS_VERSIONS
+
+
+def test_a_method_without_a_name_has_no_header_for_one():
+    """Whatever its params are called: a member with the empty name is no name either."""
+    sealed = envelope.Envelope("2026-07-28", {}, {})
+    for method in ("x/other", "tools/list", ""):
+        headers = dict(sealed.seal(method, {"": "x", "name": "y"}, None)[1])
+        assert set(headers) == {"mcp-protocol-version", "mcp-method"}, method
+    assert dict(sealed.seal("prompts/get", {"name": "y"}, None)[1])["mcp-name"] == "y"

@@ -24,7 +24,7 @@ import pytest
 
 from app import secrecy
 from app.core import hidden
-from app.core.forms import words
+from app.core.forms import clocks, words
 from app.web import connect_views
 from tests import peers
 
@@ -73,13 +73,10 @@ PYTHON = {
     "app/core/rules/param_headers.py:_PLAIN": Row(SERVER),
     "app/core/rules/param_headers.py:_TOKEN": Row(SERVER),
     "app/core/schema/cost.py:_FANCY": Row("patterns in schemas of a server"),
-    "app/core/forms/leaves.py:_DAY": Row(PERSON),
-    "app/core/forms/leaves.py:_LOCAL_MOMENT": Row(PERSON),
-    "app/core/forms/leaves.py:_LOCAL_TIME": Row(PERSON),
-    "app/core/forms/leaves.py:_MOMENT": Row(PERSON),
-    "app/core/forms/leaves.py:_TIME": Row(PERSON),
+    "app/core/forms/clocks.py:_WRITTEN": Row(
+        PERSON, worst=("00:00:00.0",), patterns=lambda: [each.pattern for each in clocks._WRITTEN.values()]
+    ),
     "app/core/forms/leaves.py:_UNTYPEABLE": Row("defaults in schemas of a server"),
-    "app/core/forms/reading.py:_LOCAL": Row(PERSON, worst=("00:00:00.0",)),
     "app/core/schema/explain.py:_date()": Row(PERSON),
     "app/core/schema/explain.py:_time()": Row(PERSON, worst=("00:00:00.0",)),
     "app/core/forms/tree.py:_UNIDENTIFIED": Row("names in schemas of a server"),

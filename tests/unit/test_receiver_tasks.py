@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from app.bounds import TASK_PAGE
 from app.core.asks import Answer, AnsweredBy, denial, failure
 from app.core.errors import RpcError
+from app.core.options import Options
 from app.core.tasks.received import ReceiverTask, ReceiverTasks, manners
 from app.core.tasks.status import TERMINAL, Status, may_move
 
@@ -28,12 +29,13 @@ INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 class Bench:
     """A store with a clock that only moves when told, and a record of what it said."""
 
-    def __init__(self, **changes: Any) -> None:
+    def __init__(self, *, limit: int = 1_000, **changes: Any) -> None:
         self.now = 1_000.0
         self.notified: list[tuple[str, str]] = []
         self.ended: list[tuple[str, str]] = []
         self.changes = 0
         self._count = 0
+        self.options = Options().model_copy(update=changes)
         self.tasks = ReceiverTasks(
             wall=lambda: 1_700_000_000.0 + self.now,
             mono=lambda: self.now,
@@ -41,7 +43,8 @@ class Bench:
             changed=self._changed,
             ended=lambda task, how, _: self.ended.append((task.task_id, how)),
             ids=self._id,
-            **changes,
+            limit=limit,
+            options=lambda: self.options,
         )
 
     def _changed(self, _: ReceiverTask) -> None:
@@ -98,7 +101,7 @@ def test_a_new_task_is_working_and_has_every_member() -> None:
 
 @pytest.mark.requirement("R1-82", "R1-13", "S004 ManagedTask", "S004 helper methods")
 def test_an_unlimited_task_says_null_and_never_expires() -> None:
-    bench = Bench(ttl_ms=None)
+    bench = Bench(receiver_task_ttl_ms=None)
     task = bench.create()
     assert task.wire()["ttl"] is None
     assert "ttl" in task.wire()
@@ -108,7 +111,7 @@ def test_an_unlimited_task_says_null_and_never_expires() -> None:
 
 @pytest.mark.requirement("R1-81", "R1-80")
 def test_a_ttl_is_honoured_up_to_the_maximum_and_shown_as_it_is_in_force() -> None:
-    bench = Bench(ttl_ms=60_000, max_ttl_ms=600_000)
+    bench = Bench(receiver_task_ttl_ms=60_000, receiver_task_max_ttl_ms=600_000)
     assert [bench.create(ttl).wire()["ttl"] for ttl in (None, 5_000, 600_000, 10**9, 0, 1.9)] == [
         60_000,
         5_000,
@@ -121,10 +124,9 @@ def test_a_ttl_is_honoured_up_to_the_maximum_and_shown_as_it_is_in_force() -> No
 
 @pytest.mark.requirement("S000 §3.1 receiverTaskTtlMs", "S002 Task store")
 def test_the_default_ttl_may_be_a_function_and_is_read_at_creation() -> None:
-    current = 1_000
-    bench = Bench(ttl_ms=lambda: current)
+    bench = Bench(receiver_task_ttl_ms=1_000)
     first = bench.create()
-    current = 2_000
+    bench.options = Options(receiver_task_ttl_ms=2_000)
     assert (first.ttl, bench.create().ttl) == (1_000, 2_000)
 
 
@@ -419,17 +421,29 @@ async def test_the_clock_of_a_live_store_wakes_for_the_soonest_task() -> None:
         done.set()
 
     tasks = ReceiverTasks(
-        wall=loop_time, mono=loop_time, notify=lambda _: None, changed=lambda _: None, ended=ended, ids=lambda: "t1"
+        wall=loop_time,
+        mono=loop_time,
+        notify=lambda _: None,
+        changed=lambda _: None,
+        ended=ended,
+        ids=lambda: "t1",
+        limit=2,
+        options=Options,
     )
     with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
+            tasks.create_receiver_task("elicitation/create", {"ttl": 3_600_000})
+            group.start_soon(tasks.run)
             group.start_soon(tasks.run)
             await anyio.wait_all_tasks_blocked()
-            tasks.create_receiver_task("elicitation/create", {"ttl": 3_600_000})
             tasks.create_receiver_task("elicitation/create", {"ttl": 50})
             await done.wait()
+            assert tasks.watched
             group.cancel_scope.cancel()
-    assert len(tasks) == 1
+    assert len(tasks) == 1 and not tasks.watched
+
+    with anyio.fail_after(60):
+        await Bench().tasks.run()  # nothing to wait for
 
 
 # ---- limits and ends

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from app import secrecy
 from app.core.calls import Call
 from app.core.elicitation import secret_findings
-from app.core.forms.words import asks_for_secret
 from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget, typed_line
-from app.secrecy import MASK
+from app.secrecy import MASK, sounds_secret
 from app.store import FILE, Store
 from app.web import connect_views, snippets
 from app.web.shell import target_json
@@ -191,14 +190,14 @@ def test_h05_masking_twice_changes_nothing_more(argv: tuple[str, ...]):
     "name", ["password", "apiKey", "API key", "access_token", "token", "Card number", "cvv", "pin", "ssn", "privateKey"]
 )
 def test_h05_a_field_for_a_secret_is_known(name: str):
-    assert asks_for_secret(name)
+    assert sounds_secret(name, "field")
     form = {"message": "", "requestedSchema": {"properties": {name: {"type": "string"}}}}
     assert [one.id for one in secret_findings(form)] == ["R4-13"]
 
 
 @pytest.mark.parametrize("name", ["key", "session", "page_token", "seat", "keyboard", "author", "pinned", "secretary"])
 def test_h05_an_ordinary_argument_is_no_secret(name: str):
-    assert not asks_for_secret(name)
+    assert not sounds_secret(name, "field")
 
 
 # ---------------------------------------------------------------------------------------------- what was written before

@@ -140,7 +140,7 @@ async def test_m08_a_long_name_in_a_schema_or_in_arguments_is_cut_too(client: Vi
     long = "n" * length
     schema = {"type": "object", "properties": {long: {"type": "string"}}, "required": [long]}
     await call_tool(peer, "tools", {"pages": [[{"name": "odd", "inputSchema": schema, "outputSchema": schema}]]})
-    await peer.refresh_tools()
+    await peer.lists.refresh("tools")
     call = await call_tool(peer, "echo", {long: {long: 1}})
     sizes = {}
     for path in (
@@ -167,7 +167,7 @@ async def test_m08_what_a_server_says_of_itself_makes_no_page_of_megabytes(clien
         {"name": long, "inputSchema": {"type": "object"}},
     ]
     await call_tool(peer, "tools", {"pages": [tools]})
-    await peer.refresh_tools()
+    await peer.lists.refresh("tools")
     pages = {path: await client.get(f"/s/{peer.id}/{path}") for path in ("", "tools", "tools/odd", "tools/~1", "log")}
     assert {path: len(page.body) for path, page in pages.items() if len(page.body) > 1_500_000} == {}
     assert "more characters" in pages["tools/odd"].text and pages["tools/~1"].status == 200

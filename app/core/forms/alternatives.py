@@ -1,105 +1,53 @@
-"""Alternatives: which of them a value belongs to, and what was typed for those that are not drawn now.
+"""Which of several alternatives a value belongs to, by its looks.
 
-Looks at types, fixed values and keys first, and asks the validator only when that leaves more than one: a value with
-one wrong field still belongs to the alternative whose `kind` it names.
+A value with one wrong field still belongs to the alternative whose `kind` it names, and a form must show it somewhere:
+so this does not ask whether a value fits, but which alternative it resembles most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from app import bounds
-from app.core.forms.leaves import index_of
-from app.core.forms.sources import Source, Submitted
-from app.core.forms.tree import Field
 from app.core.json.values import same, type_of
-from app.core.schema.check import Check, with_definitions
-from app.core.schema.merging import Schema
-from app.core.schema.refs import Schemas
+from app.core.schema.plain import Schema, Schemas, properties_of, required_keys
+
+_NAMED, _OTHER_KEYS, _OTHER_TYPE, _ANY_TYPE = 100, 4, 2, 1
+"""How much it counts that a value is one that a schema names, lacks a key or has one too many, is of another type
+inside, and that the schema says no type."""
 
 
-class Chooser:
-    """Finds the alternative of a value, for one form. Counts what it asks of the validator."""
-
-    def __init__(self, schemas: Schemas) -> None:
-        self._schemas = schemas
-        self._made: dict[int, tuple[Schema, Check]] = {}
-        self._asked = 0
-
-    def best(self, offered: list[Schema], value: Any) -> int | None:
-        """The alternative that a value belongs to; None when not even its type fits any."""
-        marks = [_resemblance(each, value, self._schemas) for each in offered]
-        most = max(marks, default=0)
-        if most == 0:
-            return None
-        close = [at for at, mark in enumerate(marks) if mark == most]
-        if len(close) == 1 and most > 2:
-            return close[0]
-        others = [at for at, mark in enumerate(marks) if 0 < mark < most] if most < 4 else []
-        return next((at for at in (*close, *others) if self._fits(offered[at], value)), close[0])
-
-    def _fits(self, schema: Schema, value: Any) -> bool:
-        self._asked += 1
-        if self._asked > bounds.FORM_CHECKS:
-            return False
-        if id(schema) not in self._made:
-            self._made[id(schema)] = (schema, Check(with_definitions(schema, self._schemas.root)))
-        return self._made[id(schema)][1].fits(value)
+def closest(offered: list[Schema], value: Any, schemas: Schemas) -> int | None:
+    """The alternative that a value looks like most; None when its type fits none."""
+    marks = [_distance(each, value, schemas, 0) for each in offered]
+    return min((at for at, mark in enumerate(marks) if mark is not None), key=lambda at: marks[at] or 0, default=None)
 
 
-def _resemblance(schema: Mapping[str, Any], value: Any, schemas: Schemas) -> int:
-    """How much a value looks like a schema: 0 not at all, then by type, by keys, by a fixed value."""
-    if "const" in schema:
-        return 5 if same(schema["const"], value) else 0
-    if isinstance(schema.get("enum"), list):
-        return 5 if any(same(each, value) for each in schema["enum"]) else 0
-    kind = type_of(value)
-    named = schema.get("type")
-    kinds = named if isinstance(named, list) else [named] if isinstance(named, str) else []
+def _distance(schema: Schema, value: Any, schemas: Schemas, depth: int) -> int | None:
+    """How little a value looks like a plain schema; None when it is of another type, or not one of its values."""
+    named = [schema["const"]] if "const" in schema else schema.get("enum")
+    if isinstance(named, list):
+        return -_NAMED if any(same(each, value) for each in named) else None
+    kind, kinds = type_of(value), schema.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds] if isinstance(kinds, str) else []
     if kinds and kind not in kinds and not (kind == "integer" and "number" in kinds):
-        return 0
-    if kind != "object":
-        return 3 if kinds else 1
-    properties = schema.get("properties")
-    properties = properties if isinstance(properties, dict) else {}
-    mark = 3 if kinds or properties else 1
-    for key, part in properties.items():
-        plain, _ = schemas.plain(part)
-        if plain is None or key not in value:
-            continue
-        values = [plain["const"]] if "const" in plain else plain.get("enum")
-        if not isinstance(values, list) or not values:
-            continue
-        if any(same(each, value[key]) for each in values):
-            mark = max(mark, 5 if len(values) == 1 else 4)
-        elif len(values) == 1:
-            return 1
-        else:
-            mark = min(mark, 2)
-    required = schema.get("required")
-    if isinstance(required, list) and any(isinstance(each, str) and each not in value for each in required):
-        mark = min(mark, 2)
-    if schema.get("additionalProperties") is False and any(key not in properties for key in value):
-        mark = min(mark, 2)
-    return mark
-
-
-def shown_before(source: Source, count: int) -> list[int]:
-    """The alternatives that a submitted form has content for: the one that was drawn, then those drawn before it."""
-    if not isinstance(source, Submitted):
-        return []
-    found = (index_of(each, count) for each in source.form.all(f"{source.name}#was"))
-    return list(dict.fromkeys(each for each in found if each is not None))
-
-
-def kept_from(made: Field, shown: list[int], source: Source) -> list[tuple[str, str]]:
-    """What was typed for alternatives that are not drawn now, so that it is there when they are chosen again."""
-    kept: list[tuple[str, str]] = []
-    for each in shown:
-        if each != made.chosen and isinstance(source, Submitted):
-            kept.append((f"{made.name}#was", str(each)))
-            start = len(f"{source.name}#{each}")
-            pairs = source.form.under(f"{source.name}#{each}")
-            kept += [(f"{made.name}#{each}{name[start:]}", text) for name, text in pairs]
-    return kept if len(kept) <= bounds.FORM_KEPT else []
+        return None
+    far = 0 if kinds else _ANY_TYPE
+    inside: list[tuple[Any, Any]] = []
+    if isinstance(value, list):
+        inside = [(schema.get("items", True), value[0])] if value else []
+    elif isinstance(value, dict):
+        properties = properties_of(schema)
+        inside = [(part, value[key]) for key, part in properties.items() if key in value]
+        wrong = sum(key not in value for key in required_keys(schema))
+        if schema.get("additionalProperties") is False:
+            wrong += sum(key not in properties for key in value)
+        far = _OTHER_KEYS * wrong if properties else far
+    for part, each in inside if depth < bounds.LOOKED_AT_DEPTH else ():
+        plain = schemas.plain_or_none(part)
+        mark = _distance(plain, each, schemas, depth + 1) if plain is not None else 0
+        if mark is None:
+            far += _NAMED if plain is not None and ("const" in plain or "enum" in plain) else _OTHER_TYPE
+        elif mark < 0:
+            far += mark
+    return far

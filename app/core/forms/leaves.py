@@ -1,22 +1,24 @@
 """Fields without fields inside: texts, numbers, choices, boxes for JSON, and what holds for every field.
 
-A control may never change what it holds. A text that an input would not give back as it was (a carriage return, a
-date that is none) gets a plainer control, in the end the JSON box.
+A control may never change what it holds. A date that a browser's control would not give back as it was gets a text
+field; what no text field keeps (a carriage return) gets the JSON box.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import date, datetime, time
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from app.core.forms import clocks
 from app.core.forms.sources import Carried, Given, Source, Submitted
 from app.core.forms.tree import Field, Kind
-from app.core.forms.words import MAX_DESCRIPTION, MAX_LABEL, asks_for_secret, text_of, type_text
+from app.core.forms.words import MAX_DESCRIPTION, MAX_LABEL, text_of, type_text
+from app.core.json import pointer
 from app.core.json.values import MISSING, is_number, same, show, to_json_text
-from app.core.schema.refs import Option
+from app.core.schema.plain import Option
+from app.secrecy import sounds_secret
 
 _FORMATS: dict[str, Kind] = {
     "date": "date",
@@ -28,16 +30,16 @@ _FORMATS: dict[str, Kind] = {
     "url": "uri",
     "iri": "uri",
     "password": "password",
+    "byte": "file",
+    "binary": "file",
+    **dict.fromkeys(("markdown", "multiline", "textarea", "html", "code"), "long"),
 }
-_LONG_FORMATS = frozenset({"markdown", "multiline", "textarea", "html", "code"})
 _LONG = 200
-_CLOCKS = ("date", "time", "datetime")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIME = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-_MOMENT = re.compile(_DAY.pattern + "T" + _TIME.pattern)
-_LOCAL_TIME = re.compile(r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?")
-_LOCAL_MOMENT = re.compile(_DAY.pattern + "T" + _LOCAL_TIME.pattern)
 _UNTYPEABLE = re.compile("[\r\x00\ud800-\udfff]")
+
+
+class NoControl(Exception):
+    """Nothing but a box for JSON can show what stands here. The message says why, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,6 @@ class Spot:
     key: str
     required: bool
     depth: int
-
-    def child(self, pointer: str, name: str, key: str, required: bool) -> Spot:
-        """The place of a property or an item."""
-        return replace(
-            self, pointer=self.pointer + pointer, name=name, key=key, required=required, depth=self.depth + 1
-        )
 
 
 def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) -> Field:
@@ -77,46 +73,32 @@ def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) 
         suggestion=examples[0] if examples else MISSING,
         deprecated=schema.get("deprecated") is True,
         read_only=schema.get("readOnly") is True,
-        secret=schema.get("format") == "password" or asks_for_secret(spot.key, title),
+        secret=schema.get("format") == "password" or any(sounds_secret(name, "field") for name in (spot.key, title)),
     )
 
 
-def taken(source: Source, fits: Callable[[Any], bool]) -> tuple[Any, bool]:
-    """The value that a source gives, if it gives one; and whether it can be shown. What is only carried need not be."""
+def taken(source: Source, fits: Callable[[Any], bool], why: str) -> Any:
+    """The value that a source gives; MISSING when it gives none, or one that is only carried and does not fit.
+
+    Raises NoControl when a value that must be shown does not fit."""
     if not isinstance(source, Given) or source.value is MISSING:
-        return MISSING, True
+        return MISSING
     if fits(source.value):
-        return source.value, True
-    return (MISSING, True) if isinstance(source, Carried) else (source.value, False)
+        return source.value
+    if isinstance(source, Carried):
+        return MISSING
+    raise NoControl(why)
 
 
-def exact(source: Source) -> bool:
-    """Whether a source is a value of which nothing may be lost and to which nothing may be added."""
-    return isinstance(source, Given) and not isinstance(source, Carried)
+def typeable(text: Any) -> bool:
+    """Whether a value is a text that comes back from a browser as it was sent."""
+    return isinstance(text, str) and _UNTYPEABLE.search(text) is None
 
 
-def is_open(source: Source, kind: str) -> bool:
-    """Whether a value that must be there was left out, and may stay so: its control is then of another kind."""
-    if isinstance(source, Submitted):
-        return source.text("#kind") == kind
-    return isinstance(source, Given) and exact(source) and source.value is MISSING
-
-
-def typeable(text: str, lines: bool = True) -> bool:
-    """Whether a text comes back from a browser as it was sent."""
-    return _UNTYPEABLE.search(text) is None and (lines or "\n" not in text)
-
-
-def index_of(text: str, length: int) -> int | None:
-    """An index that a browser sent; None when it is none."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 and int(text) < length else None
-
-
-def json_box(schema: Mapping[str, Any], spot: Spot, source: Source, why: str, words: str = "") -> Field:
+def json_box(schema: Mapping[str, Any], spot: Spot, source: Source, why: str) -> Field:
     """A box for any JSON, with the reason why there is nothing better."""
     made = common("json", schema, spot)
     made.note = why
-    made.type_text = words or made.type_text
     if isinstance(source, Submitted):
         made.text = source.text()
         return made
@@ -128,13 +110,13 @@ def json_box(schema: Mapping[str, Any], spot: Spot, source: Source, why: str, wo
     return made
 
 
-def fixed(schema: Mapping[str, Any], spot: Spot, source: Source, value: Any) -> Field:
-    """A value that nobody can change; MISSING is shown as nothing and left out."""
-    if isinstance(source, Given) and exact(source) and source.value is not MISSING and not same(source.value, value):
-        return json_box(schema, spot, source, "The value is not the one that the schema fixes.")
+def fixed(schema: Mapping[str, Any], value: Any, spot: Spot, source: Source) -> Field:
+    """A value that nobody can change, or a choice of that one where it may be left out. MISSING is always left out."""
+    always = spot.required or schema.get("readOnly") is True
+    if value is not MISSING and (source.is_nothing or not always):
+        return choice(schema, [Option(value, show(value))], spot, source)
+    taken(source, lambda given: same(given, value), "The value is not the one that the schema fixes.")
     made = common("const", schema, spot)
-    made.plainer = value is not MISSING and is_open(source, "const")
-    value = MISSING if made.plainer else value
     made.fixed = value
     made.text = to_json_text(value, indent=None)
     return made
@@ -146,67 +128,58 @@ def choice(schema: Mapping[str, Any], options: list[Option], spot: Spot, source:
     def chosen(given: Any) -> int | None:
         return next((at for at, option in enumerate(options) if same(option.value, given)), None)
 
-    value, fits = taken(source, lambda given: chosen(given) is not None)
-    if not fits:
-        return json_box(schema, spot, source, "The value is none of the choices.")
+    value = taken(source, lambda given: chosen(given) is not None, "The value is none of the choices.")
     made = common("choice", schema, spot, len(options))
     made.options = options
-    made.chosen = index_of(source.text(), len(options)) if isinstance(source, Submitted) else None
-    if value is not MISSING:
-        made.chosen = chosen(value)
+    made.chosen = pointer.index(source.text(), len(options)) if isinstance(source, Submitted) else chosen(value)
     return made
 
 
-def multi(schema: Mapping[str, Any], options: list[Option], spot: Spot, source: Source) -> Field:
+def ticks(options: list[Option], value: list[Any]) -> list[int] | None:
+    """Which of the options a list is; None when ticks cannot show it: others, another order, one twice."""
+    left = iter(range(len(options)))
+    found = [next((at for at in left if same(options[at].value, each)), -1) for each in value]
+    return found if -1 not in found else None
+
+
+def multi(schema: Mapping[str, Any], options: list[Option], chosen: list[int], spot: Spot, source: Source) -> Field:
     """Any of several values, as ticks."""
-    value, _ = taken(source, lambda given: isinstance(given, list))
     made = common("multi", schema, spot, len(options))
-    made.options = options
+    made.options, made.chosen_many = options, chosen
     if isinstance(source, Submitted):
-        picked = {index_of(each, len(options)) for each in source.form.all(source.name)}
+        picked = {pointer.index(each, len(options)) for each in source.form.all(source.name)}
         made.chosen_many = sorted(each for each in picked if each is not None)
-    elif value is not MISSING:
-        made.chosen_many = [at for at, option in enumerate(options) if any(same(option.value, each) for each in value)]
-    _emptiness(made, spot.required, value, [], bool(schema.get("default")), source)
+    value = taken(source, lambda given: isinstance(given, list), "The value is not a list.")
+    _emptiness(made, source, value, spot.required, bool(schema.get("default")))
     return made
 
 
-def _emptiness(made: Field, implied: bool, value: Any, nothing: Any, asked: bool, source: Source) -> None:
+def _emptiness(made: Field, source: Source, value: Any, implied: bool, asked: bool) -> None:
     """What it means when nothing is typed or ticked. A tick asks for it where the schema does not say it (R4-08)."""
     if isinstance(source, Submitted):
-        made.can_be_empty = source.has("#maybe") or (asked and not implied)
-        made.empty = source.has("#empty") if made.can_be_empty else implied
-        return
-    left_out = exact(source) and value is MISSING
-    made.empty = value == nothing or (implied and not left_out)
-    made.can_be_empty = (implied and left_out) or (not implied and (asked or made.empty))
+        made.empty = source.has("#empty") if source.has("#maybe") else implied
+    else:
+        made.empty = value in ("", []) or (implied and not source.is_nothing)
+    made.can_be_empty = made.empty != implied or (asked and not implied)
 
 
 def boolean(schema: Mapping[str, Any], spot: Spot, source: Source) -> Field:
-    """A tick where there must be an answer; where there need not be one, three ways."""
-    value, fits = taken(source, lambda given: isinstance(given, bool))
-    if not fits:
-        return json_box(schema, spot, source, "The value is neither true nor false.")
-    open_still = is_open(source, "threeway")
-    made = common("checkbox" if spot.required and not open_still else "threeway", schema, spot)
-    made.plainer = open_still and spot.required
-    if isinstance(source, Submitted):
-        made.text = source.text() if source.text() in ("true", "false") else ""
-    elif value is not MISSING:
-        made.text = "true" if value else "false"
+    """A tick where there must be an answer; where there need not be one, or is none yet, three ways."""
+    value = taken(source, lambda given: isinstance(given, bool), "The value is neither true nor false.")
+    made = common("checkbox" if spot.required and not source.is_nothing else "threeway", schema, spot)
+    text = source.text() if isinstance(source, Submitted) else to_json_text(value)
+    made.text = text if text in ("true", "false") else ""
     made.checked = made.text == "true"
     return made
 
 
 def number(schema: Mapping[str, Any], kind: Literal["integer", "number"], spot: Spot, source: Source) -> Field:
     """A number as a text, so that a browser cannot round it."""
-    value, fits = taken(source, is_number)
-    if not fits:
-        return json_box(schema, spot, source, "The value is not a number.")
+    value = taken(source, is_number, "The value is not a number.")
     made = common(kind, schema, spot)
     if isinstance(source, Submitted):
         made.text = source.text().strip().replace("\n", " ")
-    elif value is not MISSING:
+    else:
         whole = kind == "integer" and isinstance(value, float) and value.is_integer()
         made.text = to_json_text(int(value) if whole else value)
     if made.suggestion is MISSING:
@@ -217,81 +190,35 @@ def number(schema: Mapping[str, Any], kind: Literal["integer", "number"], spot: 
 
 def string(schema: Mapping[str, Any], spot: Spot, source: Source) -> Field:
     """A text in the control that suits its format and leaves it as it is."""
-    value, fits = taken(source, lambda given: isinstance(given, str) and typeable(given))
-    if not fits:
-        told = "The text has a character that no text field keeps." if isinstance(value, str) else ""
-        return json_box(schema, spot, source, told or "The value is not a string.")
+    unkept = isinstance(source, Given) and isinstance(source.value, str)
+    why = "The text has a character that no text field keeps." if unkept else "The value is not a string."
+    value = taken(source, typeable, why)
     suited = kind = _suited(schema)
-    text = "" if value is MISSING else str(value)
-    if isinstance(source, Submitted):
-        text, was = source.text(), source.text("#kind")
-        if was == "long" or (was == "text" and (kind not in _CLOCKS or not _held(kind, text))):
-            kind = "long" if was == "long" else "text"
-        elif kind in _CLOCKS and was != "text" and not _left_by_control(kind, text):
+    text = source.text() if isinstance(source, Submitted) else value or ""
+    if clocks.is_clock(suited) and text:
+        from_clock = isinstance(source, Submitted) and not source.has("#kind")
+        shown = text if from_clock else clocks.written(suited, text)
+        if shown is not None and clocks.writes(suited, shown):
+            text = shown
+        else:
             kind = "text"
-        elif was == "text":
-            text = _in_control(kind, text)
-    elif kind in _CLOCKS and text:
-        kind = kind if _held(kind, text) else "text"
-        text = _in_control(kind, text)
     if kind not in ("long", "file") and ("\n" in text or (kind == "text" and len(text) > _LONG)):
         kind = "long"
     made = common(kind, schema, spot)
     made.text = text
-    made.plainer = kind != suited
+    made.plainer = clocks.is_clock(suited) and kind != suited
     default = schema.get("default")
     implied = spot.required and kind in ("text", "long")  # an empty text is sent where one must stand
-    _emptiness(made, implied, value, "", isinstance(default, str) and bool(default), source)
+    _emptiness(made, source, value, implied, isinstance(default, str) and bool(default))
     return made
 
 
 def _suited(schema: Mapping[str, Any]) -> Kind:
     """The control that a schema suggests for a text."""
-    form = schema.get("format")
-    kind: Kind = _FORMATS.get(form, "text") if isinstance(form, str) else "text"
-    if schema.get("contentEncoding") in ("base64", "base64url") or form in ("byte", "binary"):
+    form, longest, media = (schema.get(word) for word in ("format", "maxLength", "contentMediaType"))
+    if schema.get("contentEncoding") in ("base64", "base64url"):
         return "file"
-    longest = schema.get("maxLength")
-    media = schema.get("contentMediaType")
-    if kind == "text" and (
-        (isinstance(longest, int) and longest > _LONG)
-        or (isinstance(media, str) and media.startswith(("text/", "application/")))
-        or (isinstance(form, str) and form in _LONG_FORMATS)
-    ):
-        return "long"
-    return kind
-
-
-def _held(kind: Kind, text: str) -> bool:
-    """Whether a browser's date or time control can hold a text of the schema's format (times are UTC there)."""
-    if kind == "date":
-        return _DAY.fullmatch(text) is not None and _is_real(kind, text)
-    pattern = _TIME if kind == "time" else _MOMENT
-    return pattern.fullmatch(text) is not None and text.endswith("Z") and _is_real(kind, text[:-1])
-
-
-def _left_by_control(kind: Kind, text: str) -> bool:
-    """Whether a text can have come from such a control."""
-    pattern = {"date": _DAY, "time": _LOCAL_TIME}.get(kind, _LOCAL_MOMENT)
-    return not text or (pattern.fullmatch(text) is not None and _is_real(kind, text))
-
-
-def _is_real(kind: Kind, text: str) -> bool:
-    try:
-        match kind:
-            case "date":
-                date.fromisoformat(text)
-            case "time":
-                time.fromisoformat(text)
-            case _:
-                datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _in_control(kind: Kind, text: str) -> str:
-    """A text as the control writes it: without the zone, and a moment without seconds that are none."""
-    if kind == "datetime" and text.endswith(":00Z"):
-        return text[:-4]
-    return text.removesuffix("Z") if kind in ("time", "datetime") else text
+    kind = _FORMATS.get(form, "text") if isinstance(form, str) else "text"
+    is_long = isinstance(longest, int) and longest > _LONG
+    is_document = isinstance(media, str) and media.startswith(("text/", "application/"))
+    return "long" if kind == "text" and (is_long or is_document) else kind

@@ -1,18 +1,16 @@
 """The tree of a form to the value it says.
 
-Whether the value fits its schema is for `schema.check`; here only texts that say no value are wrong. Knows no schema.
+Whether the value fits its schema is for the validator; here only texts that say no value are wrong. Knows no schema.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.core.forms import clocks
 from app.core.forms.tree import TYPED_KINDS, Field
 from app.core.json.values import MISSING, from_json_text, number_of, show
-
-_LOCAL = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T)?[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?")
 
 
 @dataclass(slots=True)
@@ -23,6 +21,8 @@ class Filled:
     errors: dict[str, list[str]] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     """Where the error is only that an item is empty: in JSON it is null, and nothing that was typed is lost."""
+    with_samples: bool = False
+    """Whether something stands in for what must be there and is not."""
 
     def add(self, pointer: str, sentence: str) -> None:
         """One thing more that is wrong."""
@@ -37,11 +37,29 @@ def read(tree: Field) -> Filled:
     return filled
 
 
+def skeleton(tree: Field) -> Any:
+    """A value to start from: what the tree says, and something for whatever must be there."""
+    value = _read(tree, Filled(MISSING, with_samples=True))
+    return {} if value is MISSING else value
+
+
 def _read(one: Field, filled: Filled) -> Any:
     if one.nullable and one.is_null:
         return None
-    if not one.present:
-        return MISSING
+    value = _value(one, filled) if one.present else MISSING
+    is_empty = value is MISSING or (value == "" and one.suggestion is not MISSING)
+    return _sample(one) if filled.with_samples and one.required and is_empty else value
+
+
+def _sample(one: Field) -> Any:
+    if one.suggestion is not MISSING:
+        return one.suggestion
+    if one.options:
+        return one.options[0].value
+    return "" if one.kind in TYPED_KINDS else MISSING
+
+
+def _value(one: Field, filled: Filled) -> Any:
     match one.kind:
         case "const":
             return one.fixed
@@ -122,30 +140,4 @@ def _read_number(one: Field, filled: Filled) -> Any:
 def _read_text(one: Field) -> Any:
     if one.text == "":
         return "" if one.empty else MISSING
-    if one.kind in ("time", "datetime") and _LOCAL.fullmatch(one.text):
-        return one.text + (":00Z" if one.text.count(":") == 1 else "Z")
-    return one.text
-
-
-def skeleton(tree: Field) -> Any:
-    """A value to start from: the defaults, and something for whatever must be there."""
-    value = _start(tree)
-    return {} if value is MISSING else value
-
-
-def _start(one: Field) -> Any:
-    value = _read(one, Filled(MISSING))
-    if one.kind == "object" and one.present and not one.is_null:
-        started = ((child, _start(child)) for child in one.children if not child.more)
-        return {child.key: each for child, each in started if each is not MISSING}
-    if one.kind in ("array", "tuple") and one.present and not one.is_null:
-        return [None if (each := _start(child)) is MISSING else each for child in one.children]
-    if one.kind == "oneof" and one.children and not one.is_null:
-        return _start(one.children[0])
-    if not one.required or (value is not MISSING and (value != "" or one.suggestion is MISSING)):
-        return value
-    if one.suggestion is not MISSING:
-        return one.suggestion
-    if one.options:
-        return one.options[0].value
-    return "" if one.kind in TYPED_KINDS else value
+    return clocks.sent(one.kind, one.text) if clocks.is_clock(one.kind) else one.text

@@ -93,6 +93,9 @@ def indices(form: Entries, name: str) -> list[str]:
 class Source:
     """Where one field gets its content from."""
 
+    is_nothing = False
+    """Whether it says that nothing stands here, which is more than to say nothing yet."""
+
     def child(self, key: str) -> Source:
         """Where the field of a key gets it from."""
         raise NotImplementedError
@@ -102,14 +105,11 @@ class Fresh(Source):
     """From nowhere yet: the defaults of the schema hold."""
 
     def child(self, key: str) -> Fresh:
-        return self
+        return Fresh()
 
 
 class Started(Fresh):
     """The same for a group that somebody has just added, so that it is there."""
-
-    def child(self, key: str) -> Fresh:
-        return Fresh()
 
 
 class Given(Source):
@@ -117,18 +117,17 @@ class Given(Source):
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self.is_nothing = value is MISSING
 
     def child(self, key: str) -> Source:
-        inside = isinstance(self.value, dict) and key in self.value
-        return Given(self.value[key] if inside else MISSING)
+        return Given(self.value[key] if isinstance(self.value, dict) and key in self.value else MISSING)
 
 
 class Carried(Given):
     """From a value as far as it fits: a default, or what was typed for another alternative."""
 
     def child(self, key: str) -> Source:
-        inside = isinstance(self.value, dict) and key in self.value
-        return Carried(self.value[key]) if inside else Fresh()
+        return Carried(self.value[key]) if isinstance(self.value, dict) and key in self.value else Fresh()
 
 
 class Submitted(Source):
@@ -136,6 +135,7 @@ class Submitted(Source):
 
     def __init__(self, form: Entries, name: str = ROOT_NAME) -> None:
         self.form, self.name = form, name
+        self.is_nothing = form.first(name) == ""
 
     def child(self, key: str) -> Submitted:
         return self.at(nameable(key))

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from app.core.json.pointer import escape
 from app.core.json.values import MISSING
-from app.core.schema.refs import Option
+from app.core.schema.plain import Option
 
 Kind = Literal[
     "text", "long", "number", "integer", "checkbox", "threeway", "choice", "multi", "const", "date", "time", "datetime",
@@ -62,7 +62,7 @@ class Field:
     empty: bool = False
     """Nothing typed or ticked means empty."""
     plainer: bool = False
-    """The control is a plainer one than the schema suggests, and stays so."""
+    """A date or a time as a text, because no control for such would keep it as it is."""
     text: str = ""
     checked: bool = False
     options: list[Option] = field(default_factory=list)

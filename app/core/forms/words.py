@@ -12,7 +12,6 @@ from typing import Any
 from app.core.figures import grouped
 from app.core.forms.tree import Kind
 from app.core.json.values import is_number, show
-from app.secrecy import sounds_secret
 
 MAX_LABEL = 200
 MAX_DESCRIPTION = 2_000
@@ -44,11 +43,6 @@ def text_of(schema: Mapping[str, Any], key: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def asks_for_secret(*names: str) -> bool:
-    """Whether a name sounds like something that does not belong into a form (R4-13)."""
-    return any(sounds_secret(name, "field") for name in names)
-
-
 def type_text(kind: Kind, schema: Mapping[str, Any], options: int = 0) -> str:
     """What may stand in a field, in a few words: `integer, 5 to 60`, `any of 4`."""
     if kind in ("choice", "oneof"):
@@ -56,6 +50,8 @@ def type_text(kind: Kind, schema: Mapping[str, Any], options: int = 0) -> str:
     if kind == "multi":
         return f"any of {options}"
     word = _TYPES.get(kind, kind)
+    if kind == "json" and schema.get("type") == "object":
+        return "object, as JSON"
     if kind in ("number", "integer"):
         return word + _range(schema, "minimum", "maximum", "") + _beyond(schema)
     if kind in ("text", "long", "password"):

@@ -15,14 +15,6 @@ from app.core.schema import cost
 from app.core.schema.explain import sentences
 from app.core.schema.refs import with_known_dialect
 
-_OWN = frozenset(
-    {"type", "properties", "required", "additionalProperties", "unevaluatedProperties", "patternProperties", "items"}
-    | {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "enum", "const", "$ref"}
-    | {"dependentRequired", "dependencies", "dependentSchemas", "propertyNames", "minProperties", "maxProperties"}
-    | {"default", "examples"}
-)
-"""What a schema says about its own value, and not about the parts that others point to."""
-
 
 class Check:
     """One schema, made ready to hold values against it. `why` says why it cannot be used, when it cannot.
@@ -104,13 +96,6 @@ class Check:
 def unchecked(schema: Any) -> str:
     """Why values cannot be checked against a schema, as a sentence; "" when they can."""
     return Check(schema).why
-
-
-def with_definitions(schema: Any, root: Any) -> Any:
-    """A part of a schema as one that stands alone."""
-    if not isinstance(schema, dict) or not isinstance(root, dict):
-        return schema
-    return {**{key: part for key, part in root.items() if key not in _OWN}, **schema}
 
 
 def validate(schema: Any, value: Any) -> dict[str, list[str]]:

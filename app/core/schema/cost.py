@@ -10,28 +10,33 @@ leads back to the same place without end has no bound. Judges nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from app import bounds
 from app.core.figures import grouped
-from app.core.schema.refs import REFERENCES, Schemas
+from app.core.schema.refs import REFERENCES, Document, NoShape
 
 _BACKTRACKING = 10_000
 """What such a match may cost, in steps."""
 _FANCY = re.compile(r"\\[1-9k]|\(\?[=!<>]")
 """Backreferences and lookaround: these are matched by trying, all else in linear time."""
-_ELSEWHERE = 200
-"""What a reference out of the schema may cost at one place: where a validator knows it, it is a schema of schemas."""
 _SAME_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"})
-_EXTRA_MEMBERS = ("additionalProperties", "unevaluatedProperties")
+_Level = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""What is said of one member or item by its name or place, of one without such a word, and of every one."""
+_MEMBERS = ("properties", ("additionalProperties", "unevaluatedProperties"), ("patternProperties", "propertyNames"))
+_ITEMS = ("prefixItems", ("items", "additionalItems", "unevaluatedItems"), ("contains",))
+_LEVELS: dict[frozenset[str], _Level] = {
+    frozenset((named, *rest, *every)): (named, rest, every) for named, rest, every in (_MEMBERS, _ITEMS)
+}
+_FURTHER = frozenset[str]().union(*_LEVELS)
 _NAMED_PARTS = ("properties", "patternProperties", "dependentSchemas", "dependencies")
-_ITEMS = ("items", "prefixItems", "additionalItems", "contains", "unevaluatedItems")
-_FURTHER = frozenset({"properties", "patternProperties", "propertyNames", *_EXTRA_MEMBERS, *_ITEMS})
 _LEADING = _SAME_PLACE.union(REFERENCES)
-_OUTSIDE: dict[str, Any] = {}
-"""Stands for what is not in the schema."""
+_OUTSIDE: dict[str, Any] = {"enum": [0] * 200}
+"""Stands for what is not in the schema: where a validator knows it, it is a schema of schemas, and costs as much."""
+_OUTSIDE |= {"additionalProperties": _OUTSIDE, "items": _OUTSIDE}
 TOO_COMPLEX = "The schema is too tangled to be checked."
 CIRCLE = "The schema points to itself, so nothing can be checked against it."
 
@@ -63,46 +68,35 @@ def too_large(schema: Any) -> str:
     return ""
 
 
-@dataclass(slots=True, frozen=True)
-class _Here:
-    """The schemas that are met at one place because one leads to the next."""
+@dataclass(slots=True)
+class _Place:
+    """The schemas that are held against one part of a value, because one leads to the next there."""
 
+    schemas: list[dict[str, Any]]
+    """Each as often as it is met."""
     steps: int = 1
     further: bool = False
     """Whether they have anything to say about members or items."""
     chain: int = 0
 
 
-@dataclass(slots=True)
-class _Below:
-    """What these have to say about one member or item, as steps and as schemas that lead further down. What holds for
-    every member is apart from what is more, or less, for those with a name."""
-
-    members: tuple[int, int] = (0, 0)
-    items: tuple[int, int] = (0, 0)
-    named: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def most(self) -> Iterator[tuple[int, int]]:
-        yield self.items
-        yield self.members
-        yield from (_sum(self.members, more) for more in self.named.values())
+_ANYTHING = _Place([])
 
 
 class Cost:
     """What it may cost to hold values against one schema. Raises TooCostly when that cannot be told."""
 
     def __init__(self, schema: Any) -> None:
-        self._schemas = Schemas(schema)
-        self._here: dict[int, _Here | None] = {id(_OUTSIDE): _Here(_ELSEWHERE, True, 1)}
+        self._document = Document(schema)
+        self._places: dict[int, _Place | None] = {}
         """None while it is being looked at: to meet it again then is a circle."""
-        self._below = {id(_OUTSIDE): _Below((_ELSEWHERE, 1), (_ELSEWHERE, 1))}
-        self._merged = 0
+        self._counted = 0
         self.alternatives = False
         """Whether it has any: an error about one holds the errors of all, so even the first can be large."""
+        self._steps = self._growth = 0
         try:
-            self._first = self._at(schema).steps
-            met = self._reached(schema)
-            self._steps, self._growth = _largest(pair for node in met for pair in self._under(node).most())
+            self._first = self._place(schema).steps
+            self._look_down(schema)
         except RecursionError:
             raise TooCostly(TOO_COMPLEX) from None
 
@@ -121,93 +115,95 @@ class Cost:
             level = [child for child in inside if isinstance(child, dict | list)]
         raise TooCostly(f"It is nested deeper than {bounds.VALUE_DEPTH} levels, too deep to be checked.")
 
-    def _reached(self, schema: Any) -> list[dict[str, Any]]:
-        """Every schema that a part of a value can meet."""
-        found: dict[int, dict[str, Any]] = {}
+    def _look_down(self, schema: Any) -> None:
+        """Find the most that one member or item can meet: as steps, and as schemas that lead further down."""
+        seen: set[int] = set()
         stack = [schema]
         while stack:
             node = stack.pop()
-            if isinstance(node, dict) and id(node) not in found:
-                found[id(node)] = node
-                self._at(node)
-                self.alternatives = self.alternatives or "anyOf" in node or "oneOf" in node
-                stack += self._same_place(node)
-                stack += [part for word in node if word in _FURTHER for part in _parts(node, word)]
-        return list(found.values())
+            if not isinstance(node, dict) or id(node) in seen:
+                continue
+            seen.add(id(node))
+            met = [each for each in self._place(node).schemas if not _FURTHER.isdisjoint(each)]
+            for words, level in _LEVELS.items():
+                if here := [each for each in met if not words.isdisjoint(each)]:
+                    self._steps = max(self._steps, self._most(here, level, lambda part: self._place(part).steps))
+                    self._growth = max(self._growth, self._most(here, level, lambda part: self._place(part).further))
+            stack += [part for each in met for word in each if word in _FURTHER for part in _parts(each, word)]
+
+    def _most(self, met: list[dict[str, Any]], level: _Level, weigh: Callable[[Any], int]) -> int:
+        """The most that one member, or item, meets: what all do, and what is more for one with a name or place."""
+        named, rest, every = level
+        all_meet, more = 0, Counter[str | int]()
+        for node in met:
+            others = sum(weigh(node[word]) for word in rest if isinstance(node.get(word), dict))
+            all_meet += others + sum(weigh(part) for word in every for part in _parts(node, word))
+            apart = _apart(node, named)
+            self._count(len(apart))
+            for key, part in apart.items():
+                more[key] += weigh(part) - others
+        return all_meet + max(0, max(more.values(), default=0))
+
+    def _count(self, more: int) -> None:
+        self._counted += more
+        if self._counted > bounds.SCHEMA_MERGED:
+            raise TooCostly(TOO_COMPLEX)
+
+    def _place(self, node: Any) -> _Place:
+        """What is met where a schema stands. Raises TooCostly when that has no end, or a very late one."""
+        if not isinstance(node, dict):
+            return _ANYTHING
+        if id(node) not in self._places:
+            self._places[id(node)] = None
+            made = _Place([node], _own_steps(node), not _FURTHER.isdisjoint(node))
+            for each in self._same_place(node):
+                there = self._place(each)
+                self._count(len(there.schemas))
+                made.schemas += there.schemas
+                made.steps += there.steps
+                made.further = made.further or there.further
+                made.chain = max(made.chain, there.chain + 1)
+            if made.chain >= bounds.SCHEMA_CHAIN or made.steps > bounds.CHECK_STEPS:
+                raise TooCostly(TOO_COMPLEX)
+            self._places[id(node)] = made
+        place = self._places[id(node)]
+        if place is None:
+            raise TooCostly(CIRCLE)
+        return place
 
     def _same_place(self, node: dict[str, Any]) -> list[dict[str, Any]]:
         """The schemas that are held against the same value as this one."""
         if _LEADING.isdisjoint(node):
             return []
+        self.alternatives = self.alternatives or "anyOf" in node or "oneOf" in node
         found = [part for word in node if word in _SAME_PLACE for part in _parts(node, word)]
         for word in REFERENCES:
             if word in node:
-                if word != "$ref" and self._schemas.is_several:
+                if word != "$ref" and self._document.is_several:
                     raise TooCostly(TOO_COMPLEX)  # it may mean another place each time
-                target = self._schemas.target(node, word)
-                found.append(target if isinstance(target, dict) else _OUTSIDE)
-        return found
-
-    def _at(self, node: Any) -> _Here:
-        if not isinstance(node, dict):
-            return _Here()
-        if id(node) not in self._here:
-            self._here[id(node)] = None
-            steps, further, chain = _own_steps(node), not _FURTHER.isdisjoint(node), 0
-            for each in self._same_place(node):
-                there = self._at(each)
-                steps, further, chain = steps + there.steps, further or there.further, max(chain, there.chain)
-            if chain >= bounds.SCHEMA_CHAIN or steps > bounds.CHECK_STEPS:
-                raise TooCostly(TOO_COMPLEX)
-            self._here[id(node)] = _Here(steps, further, chain + 1)
-        here = self._here[id(node)]
-        if here is None:
-            raise TooCostly(CIRCLE)
-        return here
-
-    def _weight(self, parts: Iterable[Any]) -> tuple[int, int]:
-        heres = [self._at(part) for part in parts]
-        return sum(here.steps for here in heres), sum(here.further for here in heres)
-
-    def _under(self, node: dict[str, Any]) -> _Below:
-        found = self._below.get(id(node))
-        if found is None:
-            found = self._below[id(node)] = _Below() if _FURTHER.isdisjoint(node) else self._own_parts(node)
-            for each in self._same_place(node):
-                also = self._under(each)
-                found.members, found.items = _sum(found.members, also.members), _sum(found.items, also.items)
-                for key, weight in also.named.items():
-                    found.named[key] = _sum(found.named.get(key, (0, 0)), weight)
-                self._merged += 1 + len(also.named)
-                if self._merged > bounds.SCHEMA_MERGED:
-                    raise TooCostly(TOO_COMPLEX)
-        return found
-
-    def _own_parts(self, node: dict[str, Any]) -> _Below:
-        extra = self._weight(part for word in _EXTRA_MEMBERS for part in _parts(node, word))
-        matched = self._weight(_parts(node, "patternProperties"))
-        patterns = node.get("patternProperties")
-        trying = sum(map(_match_steps, patterns)) if isinstance(patterns, dict) else 0
-        names = self._weight(_parts(node, "propertyNames"))[0]
-        # Of the items of a list and those after them, one schema holds for each.
-        listed = _largest(self._weight([part]) for word in _ITEMS[:3] for part in _parts(node, word))
-        found = _Below(
-            _sum(extra, matched, (trying + names, 0)),
-            _sum(listed, self._weight(part for word in _ITEMS[3:] for part in _parts(node, word))),
-        )
-        properties = node.get("properties")
-        for key, part in properties.items() if isinstance(properties, dict) else ():
-            weight = self._weight([part])
-            found.named[key] = (weight[0] - extra[0], weight[1] - extra[1])
+                try:
+                    target = self._document.target(node, word)
+                except NoShape:
+                    target = _OUTSIDE
+                found += [target] if isinstance(target, dict) else []
         return found
 
 
 def _parts(node: dict[str, Any], word: str) -> list[dict[str, Any]]:
     """The schemas under a keyword; true and false cost nothing."""
     part = node.get(word)
+    parts = part if isinstance(part, list) else [part]
     if word in _NAMED_PARTS:
-        part = list(part.values()) if isinstance(part, dict) else []
-    return [each for each in (part if isinstance(part, list) else [part]) if isinstance(each, dict)]
+        parts = list(part.values()) if isinstance(part, dict) else []
+    if word == "patternProperties":  # keys are held against the patterns themselves
+        parts += [{"pattern": each} for each in part or ()]
+    return [each for each in parts if isinstance(each, dict)]
+
+
+def _apart(node: dict[str, Any], word: str) -> dict[str | int, Any]:
+    """What a schema says of members by their names, or of items by their places; before 2020 `items` could say that."""
+    part = node["items"] if word == "prefixItems" and isinstance(node.get("items"), list) else node.get(word)
+    return dict(enumerate(part)) if isinstance(part, list) else part if isinstance(part, dict) else {}
 
 
 def _own_steps(node: dict[str, Any]) -> int:
@@ -218,14 +214,3 @@ def _own_steps(node: dict[str, Any]) -> int:
 
 def _match_steps(pattern: Any) -> int:
     return _BACKTRACKING if isinstance(pattern, str) and _FANCY.search(pattern) else 1
-
-
-def _sum(*pairs: tuple[int, int]) -> tuple[int, int]:
-    return sum(each[0] for each in pairs), sum(each[1] for each in pairs)
-
-
-def _largest(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    steps = further = 0
-    for pair in pairs:
-        steps, further = max(steps, pair[0]), max(further, pair[1])
-    return steps, further

@@ -1,13 +1,13 @@
 """What the validator found, as sentences for people: what is wrong with the value, and where it belongs.
 
-One branch for each kind of error that jsonschema-rs knows; a test walks them. Never the words of the validator.
+One row of a table for each kind of error that jsonschema-rs knows; a test walks them. Never the words of the validator.
 """
 
 from __future__ import annotations
 
 import re
-from calendar import monthrange
-from collections.abc import Iterator
+from calendar import month_name, monthrange
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from app.core.figures import grouped
@@ -17,11 +17,9 @@ from app.core.json.values import is_number, same, show, type_of
 
 Place = tuple[str, str]
 """A pointer, and a sentence about the value that stands there."""
+Saying = Callable[[Any, Any], str]
+"""Makes a sentence of what the schema asks for and of the value that does not give it."""
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
 _TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -46,88 +44,44 @@ _FORMATS = {
     "duration": "This is not a duration, such as P1DT2H30M.",
     "json-pointer": "This is not a JSON Pointer, such as /a/0.",
 }
+_FAR = {
+    ("Type", 0): 100,
+    ("Constant", 0): 100,
+    ("Enum", 0): 100,
+    ("FalseSchema", 0): 100,
+    ("Constant", 1): 10,
+    ("Enum", 1): 10,
+    ("Required", 0): 2,
+    ("AdditionalProperties", 0): 2,
+}
+"""How far an error puts a value from an alternative, by its kind and by how deep inside it is."""
 
 
 def sentences(error: Any, schema: Any) -> Iterator[Place]:
     """Where each thing that one error says belongs, and what it says."""
-    at = pointer.join(error.instance_path)
-    kind = error.kind
+    at, kind, path = pointer.join(error.instance_path), error.kind, error.schema_path
     match type(kind).__name__:
         case "Required":
-            yield f"{at}/{escape(kind.property)}", _required(error)
+            yield f"{at}/{escape(kind.property)}", _required(path)
         case "AdditionalProperties" | "UnevaluatedProperties":
             for key in kind.unexpected[:10]:
                 yield f"{at}/{escape(key)}", "The schema does not know this key."
         case "AnyOf" | "OneOfNotValid":
             yield from _alternatives(kind.context, at, error, schema)
         case "PropertyNames":
-            inner = kind.error
-            key = inner.instance if isinstance(inner.instance, str) else ""
-            for _, sentence in sentences(inner, schema):
+            key = kind.error.instance if isinstance(kind.error.instance, str) else ""
+            for _, sentence in sentences(kind.error, schema):
                 yield f"{at}/{escape(key)}", f"About its key: {sentence}"
+        case "Minimum" | "Maximum" if between := _range(schema, path):
+            yield at, between
+        case "FalseSchema" if path and path[-1] == "additionalProperties":
+            yield at, "The schema knows no keys here."
         case name:
-            yield at, _about(name, kind, error, schema)
+            saying = _SAYINGS.get(name, "The schema does not allow this value.")
+            yield at, saying if isinstance(saying, str) else saying(kind.value, error.instance)
 
 
-def _about(name: str, kind: Any, error: Any, schema: Any) -> str:
-    """What an error says about the value that it is about."""
-    value = error.instance
-    match name:
-        case "Type":
-            wanted = [_TYPES.get(each, each) for each in kind.types if each != "integer" or "number" not in kind.types]
-            return f"Must be {_or(wanted)}, not {_TYPES.get(type_of(value), 'this')}."
-        case "Enum":
-            listed = [show(each, 40) for each in kind.options[:11]]
-            rest = len(kind.options) - 10
-            return f"Must be one of {', '.join(listed[:10])}{f' and {grouped(rest)} more' if rest > 0 else ''}."
-        case "Constant":
-            return f"Must be {show(kind.expected_value, 80)}."
-        case "Minimum" | "Maximum" | "ExclusiveMinimum" | "ExclusiveMaximum":
-            return _bounds(name, kind.limit, _node(schema, error.schema_path))
-        case "MultipleOf":
-            return f"Must be a multiple of {show(kind.multiple_of)}."
-        case "MinLength" | "MaxLength":
-            return _count(name.startswith("Min"), kind.limit, len(value) if isinstance(value, str) else 0, "character")
-        case "MinItems" | "MaxItems":
-            return _count(name.startswith("Min"), kind.limit, len(value) if isinstance(value, list) else 0, "item")
-        case "MinProperties" | "MaxProperties":
-            return _count(name.startswith("Min"), kind.limit, len(value) if isinstance(value, dict) else 0, "key")
-        case "AdditionalItems":
-            return _count(False, kind.limit, len(value) if isinstance(value, list) else 0, "item")
-        case "UnevaluatedItems":
-            return f"The schema has no place for {grouped(len(kind.unexpected))} of these items."
-        case "UniqueItems":
-            return _twins(value)
-        case "Pattern":
-            return f"Does not match the pattern {show(kind.pattern, 120)}."
-        case "Format":
-            return _format(kind.format, value)
-        case "Contains":
-            return "It needs more items, or fewer, of the kind that the schema asks for."
-        case "ContentEncoding":
-            return f"This is not {show(kind.content_encoding, 40)}."
-        case "ContentMediaType":
-            return f"This is not {show(kind.content_media_type, 40)}."
-        case "FromUtf8":
-            return "Decoded, this is not UTF-8 text."
-        case "FalseSchema":
-            closed = bool(error.schema_path) and error.schema_path[-1] == "additionalProperties"
-            return "The schema knows no keys here." if closed else "Nothing may stand here."
-        case "Not":
-            return "The schema rules out this value."
-        case "OneOfMultipleValid":
-            fitting = sum(1 for each in kind.context if not each)
-            return f"It fits {fitting if fitting > 1 else 'several'} of the alternatives, and may fit only one."
-        case "BacktrackLimitExceeded" | "RegexEngineFailure":
-            return "The schema's pattern takes too long to be checked."
-        case "Referencing":
-            return "The schema points to something that is not in it, so this was not checked."
-        case _:
-            return "The schema does not allow this value."
-
-
-def _required(error: Any) -> str:
-    path = error.schema_path
+def _required(path: list[str | int]) -> str:
     if path and path[-1] in ("dependentRequired", "dependencies"):
         return "This is required beside what else is given."
     if any(part in ("then", "else", "dependentSchemas") for part in path):
@@ -135,22 +89,23 @@ def _required(error: Any) -> str:
     return "This is required."
 
 
+def _range(schema: Any, path: list[str | int]) -> str:
+    """Both bounds of a number, where the schema names both beside one another; else ""."""
+    try:
+        node = pointer.resolve(schema, pointer.join(path[:-1]))
+    except KeyError:
+        return ""
+    low, high = node.get("minimum"), node.get("maximum")
+    return f"Must be from {grouped(low)} to {grouped(high)}." if is_number(low) and is_number(high) else ""
+
+
 def _alternatives(context: list[list[Any]], at: str, error: Any, schema: Any) -> Iterator[Place]:
     """What is wrong with the alternative that comes closest; or that none does."""
     depth = len(error.instance_path)
 
     def distance(errors: list[Any]) -> tuple[int, int]:
-        far = 0
-        for each in errors:
-            name = type(each.kind).__name__
-            above = len(each.instance_path) - depth
-            if above == 0 and name in ("Type", "Constant", "Enum", "FalseSchema"):
-                far += 100
-            elif above == 1 and name in ("Constant", "Enum"):
-                far += 10
-            elif above == 0 and name in ("Required", "AdditionalProperties"):
-                far += 2
-        return far, len(errors)
+        met = ((type(each.kind).__name__, len(each.instance_path) - depth) for each in errors)
+        return sum(_FAR.get(each, 0) for each in met), len(errors)
 
     ranked = sorted((distance(errors), index) for index, errors in enumerate(context) if errors)
     if not ranked:
@@ -159,7 +114,9 @@ def _alternatives(context: list[list[Any]], at: str, error: Any, schema: Any) ->
     (far, _), closest = ranked[0]
     tied = len(ranked) > 1 and ranked[1][0] == ranked[0][0]
     if far >= 100 and len(ranked) > 1:
-        yield at, _kinds(context)
+        wanted = list(dict.fromkeys(each for errors in context for each in _wanted(errors)))
+        none = f"It fits none of the {len(context)} alternatives."
+        yield at, f"Must be {_or(wanted)}." if 0 < len(wanted) <= 12 else none
     elif far >= 10 and tied:
         yield at, f"It fits none of the {len(context)} alternatives."
     else:
@@ -167,43 +124,53 @@ def _alternatives(context: list[list[Any]], at: str, error: Any, schema: Any) ->
             yield from sentences(each, schema)
 
 
-def _kinds(context: list[list[Any]]) -> str:
-    """What the alternatives want, when a value is not even of the type of one."""
-    wanted: list[str] = []
-    for errors in context:
-        for each in errors:
-            name = type(each.kind).__name__
-            if name == "Type":
-                wanted += [_TYPES.get(kind, kind) for kind in each.kind.types]
-            elif name == "Constant":
-                wanted.append(show(each.kind.expected_value, 40))
-            elif name == "Enum":
-                wanted += [show(option, 40) for option in each.kind.options[:10]]
-    unique = list(dict.fromkeys(wanted))
-    return f"Must be {_or(unique)}." if 0 < len(unique) <= 12 else f"It fits none of the {len(context)} alternatives."
+def _wanted(errors: list[Any]) -> Iterator[str]:
+    """The types and values that an alternative wants, when a value is not even one of those."""
+    for each in errors:
+        match type(each.kind).__name__:
+            case "Type":
+                yield from (_TYPES.get(kind, kind) for kind in each.kind.types)
+            case "Constant":
+                yield show(each.kind.expected_value, 40)
+            case "Enum":
+                yield from (show(option, 40) for option in each.kind.options[:10])
 
 
-def _bounds(name: str, limit: Any, node: Any) -> str:
-    low, high = node.get("minimum"), node.get("maximum")
-    if name in ("Minimum", "Maximum") and is_number(low) and is_number(high):
-        return f"Must be from {grouped(low)} to {grouped(high)}."
-    words = {"Minimum": "at least", "Maximum": "at most", "ExclusiveMinimum": "more than"}.get(name, "less than")
-    return f"Must be {words} {grouped(limit) if is_number(limit) else limit}."
+def _type(types: list[str], value: Any) -> str:
+    wanted = [_TYPES.get(each, each) for each in types if each != "integer" or "number" not in types]
+    return f"Must be {_or(wanted)}, not {_TYPES.get(type_of(value), 'this')}."
 
 
-def _count(least: bool, limit: int, there: int, noun: str) -> str:
-    noun += "" if limit == 1 else "s"
-    has = grouped(there) if there else "none"
-    return f"{'At least' if least else 'At most'} {grouped(limit)} {noun}; this has {has}."
+def _enum(options: list[Any], _: Any) -> str:
+    rest = f" and {grouped(len(options) - 10)} more" if len(options) > 10 else ""
+    return f"Must be one of {', '.join(show(each, 40) for each in options[:10])}{rest}."
 
 
-def _twins(value: Any) -> str:
+def _bound(words: str) -> Saying:
+    return lambda limit, _: f"Must be {words} {grouped(limit) if is_number(limit) else limit}."
+
+
+def _count(words: str, noun: str) -> Saying:
+    def saying(limit: int, value: Any) -> str:
+        there = len(value) if isinstance(value, str | list | dict) else 0
+        plural = "" if limit == 1 else "s"
+        return f"{words} {grouped(limit)} {noun}{plural}; this has {grouped(there) if there else 'none'}."
+
+    return saying
+
+
+def _twins(_: Any, value: Any) -> str:
     items = value[:200] if isinstance(value, list) else []
     for second, item in enumerate(items):
         for first in range(second):
             if same(items[first], item):
                 return f"Items may not repeat; {first + 1} and {second + 1} are the same."
     return "Items may not repeat."
+
+
+def _several(context: list[Any], _: Any) -> str:
+    fitting = sum(not each for each in context)
+    return f"It fits {fitting if fitting > 1 else 'several'} of the alternatives, and may fit only one."
 
 
 def _format(name: str, value: Any) -> str:
@@ -228,7 +195,7 @@ def _date(text: str) -> str:
         return f"There is no month {month}."
     days = monthrange(year or 4, month)[1]
     if not 1 <= day <= days:
-        return f"There is no day {day}." if not 1 <= day <= 31 else f"{_MONTHS[month - 1]} {year} has {days} days."
+        return f"There is no day {day}." if not 1 <= day <= 31 else f"{month_name[month]} {year} has {days} days."
     return ""
 
 
@@ -243,16 +210,38 @@ def _time(text: str) -> str:
     return "Add the zone: Z for UTC, or an offset such as +02:00." if not found[4] else ""
 
 
-def _node(schema: Any, path: list[str | int]) -> dict[str, Any]:
-    """The part of a schema that a keyword stands in; {} when it cannot be found."""
-    node = schema
-    for part in path[:-1]:
-        try:
-            node = node[part]
-        except (KeyError, IndexError, TypeError):
-            return {}
-    return node if isinstance(node, dict) else {}
-
-
 def _or(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}" if words else "something else"
+
+
+_SAYINGS: dict[str, str | Saying] = {
+    "Type": _type,
+    "Enum": _enum,
+    "Constant": lambda wanted, _: f"Must be {show(wanted, 80)}.",
+    "Minimum": _bound("at least"),
+    "Maximum": _bound("at most"),
+    "ExclusiveMinimum": _bound("more than"),
+    "ExclusiveMaximum": _bound("less than"),
+    "MultipleOf": lambda factor, _: f"Must be a multiple of {show(factor)}.",
+    "MinLength": _count("At least", "character"),
+    "MaxLength": _count("At most", "character"),
+    "MinItems": _count("At least", "item"),
+    "MaxItems": _count("At most", "item"),
+    "AdditionalItems": _count("At most", "item"),
+    "MinProperties": _count("At least", "key"),
+    "MaxProperties": _count("At most", "key"),
+    "UnevaluatedItems": lambda extra, _: f"The schema has no place for {grouped(len(extra))} of these items.",
+    "UniqueItems": _twins,
+    "Pattern": lambda pattern, _: f"Does not match the pattern {show(pattern, 120)}.",
+    "Format": _format,
+    "Contains": "It needs more items, or fewer, of the kind that the schema asks for.",
+    "ContentEncoding": lambda encoding, _: f"This is not {show(encoding, 40)}.",
+    "ContentMediaType": lambda media_type, _: f"This is not {show(media_type, 40)}.",
+    "FromUtf8": "Decoded, this is not UTF-8 text.",
+    "FalseSchema": "Nothing may stand here.",
+    "Not": "The schema rules out this value.",
+    "OneOfMultipleValid": _several,
+    "BacktrackLimitExceeded": "The schema's pattern takes too long to be checked.",
+    "RegexEngineFailure": "The schema's pattern takes too long to be checked.",
+    "Referencing": "The schema points to something that is not in it, so this was not checked.",
+}

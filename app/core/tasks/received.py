@@ -3,7 +3,7 @@
 One store per connection, so the connection is the requestor's identity (R1-07, R1-86). A server sends
 `sampling/createMessage` or `elicitation/create` with `params.task`; we answer `{task}` at once, put the ask before a
 person, serve `tasks/get`, `tasks/list`, `tasks/cancel` and a blocking `tasks/result`, and the person's answer settles
-the payload. Every writer goes through `_move`, and the first terminal status wins (R1-20, R1-21).
+the payload. Every writer goes through `upsert_receiver_task`, and the first terminal status wins (R1-20, R1-21).
 
 Free of the SDK: it dumps task models without the mandatory `ttl: null`. Knows no transport and no page: what must
 leave is handed to `notify`, what happened to `changed`.
@@ -23,6 +23,8 @@ import anyio
 from app import bounds
 from app.core.asks import Answer, with_related_task
 from app.core.errors import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+from app.core.options import Options
+from app.core.signal import Signal
 from app.core.tasks.status import POLL, Status, Task, Visit, may_move
 from app.core.times import wire_time
 
@@ -46,21 +48,12 @@ class ReceiverTask(Task):
     announced: bool = False
     """The server has taken the reply that names it, so it may hear how it stands (R1-72)."""
     fetched: bool = False
-    settled: anyio.Event = field(default_factory=anyio.Event)
+    settled: Signal = field(default_factory=Signal)
 
     def wire(self) -> dict[str, Any]:
         """The task object; `ttl` is always a member (R1-13)."""
-        task: dict[str, Any] = {
-            "taskId": self.task_id,
-            "status": self.status,
-            "createdAt": wire_time(self.began_at),
-            "lastUpdatedAt": wire_time(self.updated_at),
-            "ttl": self.ttl,
-            "pollInterval": self.poll_interval,
-        }
-        if self.message is not None:
-            task["statusMessage"] = self.message
-        return task
+        times = {"ttl": self.ttl, "pollInterval": self.poll_interval}
+        return self.written(wire_time(self.began_at), wire_time(self.updated_at), times)
 
 
 class ReceiverTasks:
@@ -69,10 +62,8 @@ class ReceiverTasks:
     def __init__(
         self,
         *,
-        ttl_ms: int | Callable[[], int | None] | None = 60_000,
-        max_ttl_ms: Callable[[], int] | int = 3_600_000,
-        poll_interval_ms: Callable[[], int] | int = 2_000,
-        limit: int = 1_000,
+        options: Callable[[], Options],
+        limit: int,
         wall: Callable[[], float],
         mono: Callable[[], float],
         notify: Callable[[ReceiverTask], None],
@@ -80,12 +71,14 @@ class ReceiverTasks:
         ended: Callable[[ReceiverTask, Literal["cancelled", "expired", "lost"], str], None],
         ids: Callable[[], str],
     ) -> None:
-        self._ttl, self._max_ttl, self._poll, self._limit = ttl_ms, max_ttl_ms, poll_interval_ms, limit
+        self._options, self._limit = options, limit
         self._wall, self._mono = wall, mono
         self._notify, self._changed, self._ended, self._new_id = notify, changed, ended, ids
         self._tasks: dict[str, ReceiverTask] = {}
         self._allowance, self._counted = bounds.TASK_OPERATIONS * 10, mono()
-        self._sooner = anyio.Event()
+        self._sooner = Signal()
+        self.watched = False
+        """Somebody sees to it that tasks expire."""
         self.closed = False
 
     def __len__(self) -> int:
@@ -99,35 +92,42 @@ class ReceiverTasks:
         requested = self._requested_ttl(asked)
         if len(self._tasks) >= self._limit:
             raise RpcError(INTERNAL_ERROR, f"This client holds {self._limit} tasks already, which is its limit")
-        most = self._max_ttl() if callable(self._max_ttl) else self._max_ttl
-        default = self._ttl() if callable(self._ttl) else self._ttl
+        options, now = self._options(), self._wall()
+        most, default = options.receiver_task_max_ttl_ms, options.receiver_task_ttl_ms
         ttl = default if requested is None else min(requested, most)
-        now = self._wall()
         task = ReceiverTask(
             id=self._new_id(),
             task_id=secrets.token_urlsafe(24),
             method=method,
             ttl=ttl,
-            poll_interval=self._poll() if callable(self._poll) else self._poll,
+            poll_interval=options.poll_interval_ms,
             began_at=now,
             began=self._mono(),
             updated_at=now,
             request_seq=seq,
             requested_ttl=requested,
         )
-        task.visit(now, "created", "" if ttl is None else f"ttl {ttl} ms", seq)
+        task.visit(now, "created", "" if task.ttl is None else f"ttl {task.ttl} ms", seq)
         self._tasks[task.task_id] = task
         self._changed(task)
         self._sooner.set()
         return task
 
     def upsert_receiver_task(self, task: ReceiverTask, status: Status, message: str | None = None) -> bool:
-        """Move a task and tell the server; False when the move is not legal, and then nothing happens."""
-        return self._move(task, status, message)
+        """Move a task and tell the server; False when the move is not legal, and then nothing happens. The one way a
+        status changes."""
+        if not may_move(task.status, status):
+            return False
+        task.status, task.message, task.updated_at = status, message, self._wall()
+        task.visit(task.updated_at, "status", status)
+        if task.terminal:
+            task.settled.set()
+        self._changed(task)
+        self._notify(task)
+        return True
 
     def get_receiver_task(self, task_id: Any, *, seq: int | None = None) -> ReceiverTask:
         """The task of this connection; -32602 for any other id (R1-31)."""
-        self._allow()
         task = self._find(task_id)
         task.polls += 1
         task.visit(self._wall(), POLL, task.status, seq)
@@ -150,7 +150,6 @@ class ReceiverTasks:
 
         Raises the same error as the plain request (R1-41), -32603 for a cancelled task (R1-43), -32602 when the task
         expired meanwhile (R1-84)."""
-        self._allow()
         task = self._find(task_id)
         task.visit(self._wall(), "tasks/result", task.status, seq)
         self._changed(task)
@@ -164,13 +163,12 @@ class ReceiverTasks:
 
     def cancel_receiver_task(self, task_id: Any, *, seq: int | None = None) -> ReceiverTask:
         """The server wants no answer any more. -32602 when the task is settled (R1-60, R1-61)."""
-        self._allow()
         task = self._find(task_id)
         if task.terminal:
             raise RpcError(INVALID_PARAMS, f"The task is {task.status} already and cannot be cancelled")
         task.visit(self._wall(), "tasks/cancel", seq=seq)
         task.error = RpcError(INTERNAL_ERROR, "The task was cancelled")
-        self._move(task, "cancelled", "Cancelled by the server")
+        self.upsert_receiver_task(task, "cancelled", "Cancelled by the server")
         self._ended(task, "cancelled", "")
         return task
 
@@ -189,21 +187,9 @@ class ReceiverTasks:
         task.visit(self._wall(), "answered", answer.action)
         if answer.error is not None:
             task.error = answer.error
-            return self._move(task, "failed", answer.error.message)
+            return self.upsert_receiver_task(task, "failed", answer.error.message)
         task.result = answer.result
-        return self._move(task, "completed", None)
-
-    def _move(self, task: ReceiverTask, status: Status, message: str | None) -> bool:
-        """The one way a status changes."""
-        if not may_move(task.status, status):
-            return False
-        task.status, task.message, task.updated_at = status, message, self._wall()
-        task.visit(task.updated_at, "status", status)
-        if task.terminal:
-            task.settled.set()
-        self._changed(task)
-        self._notify(task)
-        return True
+        return self.upsert_receiver_task(task, "completed")
 
     # ---- time
 
@@ -214,10 +200,9 @@ class ReceiverTasks:
             del self._tasks[task.task_id]
             task.visit(self._wall(), "expired")
             task.gone = "expired"
-            was_live = not task.terminal
             task.settled.set()
             self._changed(task)
-            if was_live:
+            if not task.terminal:
                 self._ended(task, "expired", "")
 
     def next_expiry(self) -> float | None:
@@ -225,13 +210,19 @@ class ReceiverTasks:
         return min((task.expires for task in self._tasks.values() if task.expires is not None), default=None)
 
     async def run(self) -> None:
-        """Let tasks expire when their time comes; lives as long as the connection."""
-        while True:
-            self._sooner = anyio.Event()
-            soonest = self.next_expiry()
-            with anyio.move_on_after(None if soonest is None else max(0.0, soonest - self._mono())):
-                await self._sooner.wait()
-            self.expire()
+        """Let tasks expire when their time comes, as long as there are any. One at a time does it."""
+        if self.watched:
+            return
+        self.watched = True
+        try:
+            while self._tasks:
+                self._sooner = Signal()
+                soonest = self.next_expiry()
+                with anyio.move_on_after(None if soonest is None else max(0.0, soonest - self._mono())):
+                    await self._sooner.wait()
+                self.expire()
+        finally:
+            self.watched = False
 
     def close(self, reason: str) -> None:
         """The connection is gone: waiters are released, asks are lost, nothing is sent (R1-88)."""
@@ -250,6 +241,7 @@ class ReceiverTasks:
     # ---- small pieces
 
     def _find(self, task_id: Any) -> ReceiverTask:
+        self._allow()
         self.expire()
         task = self._tasks.get(task_id) if isinstance(task_id, str) else None
         if task is None:

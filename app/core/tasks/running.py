@@ -14,6 +14,7 @@ from typing import Any, Literal
 from app import bounds
 from app.core.asks import related_task_of
 from app.core.rules import catalogue
+from app.core.signal import Signal
 from app.core.tasks.status import STATUSES, Status, Task, may_move
 from app.core.times import wire_time
 from app.core.wire import NO_FINDINGS, Finding, Findings
@@ -253,6 +254,11 @@ class ClientTask(Task):
     """Which ask each key of its `inputRequests` became; a key is asked once (R7-21)."""
     next_poll: float | None = None
     """Monotonic: when the next poll is due."""
+    poll_now: bool = False
+    """It is to be polled at once, whatever the interval."""
+    reply_lost: bool = False
+    """The wait for its result got no reply: it begins again once a poll shows that the task is still there."""
+    nudged: Signal = field(default_factory=Signal, repr=False, compare=False)
     notified: int = 0
     asks: list[str] = field(default_factory=list)
     log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
@@ -269,6 +275,16 @@ class ClientTask(Task):
     def live(self) -> bool:
         """It may still change, and we can ask for it."""
         return not self.terminal and self.gone is None
+
+    def nudge(self, *, poll: bool = False) -> None:
+        """Something happened to it: whoever rests looks at it, and may poll it at once."""
+        self.poll_now = self.poll_now or poll
+        self.nudged.set()
+
+    def unfollowed(self) -> None:
+        """Nobody polls it any more."""
+        self.followed = self.poll_now = self.reply_lost = False
+        self.next_poll = None
 
     def take(self, seen: Seen, at: float) -> tuple[bool, list[Finding]]:
         """What the server says now: whether anything changed, and what is wrong with it.
@@ -289,18 +305,9 @@ class ClientTask(Task):
 
     def object(self) -> dict[str, Any]:
         """The task as the wire has it."""
-        task: dict[str, Any] = {
-            "taskId": self.task_id,
-            "status": self.status,
-            "createdAt": self.created_at or wire_time(self.began_at),
-            "lastUpdatedAt": self.updated_at or self.created_at or wire_time(self.began_at),
-            self.wire.ttl: self.ttl,
-        }
-        if self.poll is not None:
-            task[self.wire.poll] = self.poll
-        if self.message is not None:
-            task["statusMessage"] = self.message
-        return task
+        created = self.created_at or wire_time(self.began_at)
+        poll = {} if self.poll is None else {self.wire.poll: self.poll}
+        return self.written(created, self.updated_at or created, {self.wire.ttl: self.ttl, **poll})
 
 
 # ---------------------------------------------------------------------------------------------------------- findings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from app import bounds
 from app.core.times import LAST_MOMENT
@@ -69,6 +69,12 @@ class Task:
     def expires_at(self) -> float | None:
         """The same on the wall."""
         return None if self.ttl is None else min(self.began_at + self.ttl / 1000, LAST_MOMENT)
+
+    def written(self, created: str, updated: str, times: dict[str, int | None]) -> dict[str, Any]:
+        """The task object of the wire; `times` are its TTL and its interval, by the names that they have there."""
+        named: dict[str, Any] = {"taskId": self.task_id, "status": self.status}
+        said = {} if self.message is None else {"statusMessage": self.message}
+        return {**named, "createdAt": created, "lastUpdatedAt": updated, **times, **said}
 
     def visit(
         self, at: float, what: str, text: str = "", seq: int | None = None, reply: int | None = None, words: str = ""

@@ -13,6 +13,7 @@ import anyio
 import anyio.abc
 
 from app.core.errors import ParleyError, Trouble
+from app.core.signal import Signal
 from app.core.wire import Exchange, Finding, RpcId
 
 
@@ -85,7 +86,7 @@ class Remarked:
 class Barrier:
     """Everything before this has been taken when `reached` is set."""
 
-    reached: anyio.Event
+    reached: Signal
 
 
 Inbound = bytes | Frame | Oversized | Failed | Remarked | Barrier
@@ -96,7 +97,7 @@ class Delivery:
     """Whether the server has taken a frame. One word is said, the first one counts."""
 
     trouble: Trouble | None = None
-    over: anyio.Event = field(default_factory=anyio.Event)
+    over: Signal = field(default_factory=Signal)
 
     def taken(self) -> None:
         """The server has it."""
@@ -137,8 +138,8 @@ class Link(Protocol):
 
     pid: int | None
 
-    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """The link's own work beside sending and receiving; started once, cancelled at the end."""
+    def start(self, group: anyio.abc.TaskGroup) -> None:
+        """Begin the link's own work beside sending and receiving, in this group; it is cancelled at the end."""
 
     async def receive(self) -> list[Inbound] | None:
         """The next items, in order, as many as arrived together; None once the channel has ended."""

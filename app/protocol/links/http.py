@@ -23,6 +23,7 @@ from app.core.errors import Trouble
 from app.core.json.text import parse
 from app.core.log import MessageLog
 from app.core.rules import catalogue
+from app.core.signal import Signal
 from app.core.targets import HttpTarget
 from app.core.wire import Exchange, Finding, RpcId, id_key
 from app.egress import Answer, Egress, EgressError
@@ -232,7 +233,7 @@ class StreamableLink(HttpLink):
 
     async def _is_settled(self, rpc_id: RpcId) -> bool:
         """Whether the reply has come, once everything that arrived has been looked at."""
-        reached = anyio.Event()
+        reached = Signal()
         await self._tell(Barrier(reached))
         if self._trouble is None:
             await reached.wait()

@@ -105,14 +105,11 @@ class HttpLink:
         self._address = Address(target.url)
         self.pid: int | None = None
 
-    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Hold the tasks of this link until it is cancelled."""
-        async with anyio.create_task_group() as group:
-            self._group = group
-            self._host.moved(None)
-            self._started()
-            task_status.started()
-            await anyio.sleep_forever()
+    def start(self, group: anyio.abc.TaskGroup) -> None:
+        """From now on each POST and each stream is a task of this group."""
+        self._group = group
+        self._host.moved(None)
+        self._started()
 
     def _started(self) -> None:
         """The task group is open."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import anyio
-
 from app import bounds
 from app.core.errors import Trouble
 from app.core.log import MessageLog
+from app.core.signal import Signal
 from app.core.targets import HttpTarget
 from app.core.wire import Exchange, RpcId
 from app.egress import Answer, Egress, EgressError, split
@@ -26,7 +25,7 @@ class SseLink(HttpLink):
     def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
         super().__init__(target, limits, egress, host, log)
         self._endpoint: Address | None = None
-        self._known = anyio.Event()
+        self._known = Signal()
 
     def _started(self) -> None:
         if self._group is not None:

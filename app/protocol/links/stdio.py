@@ -28,6 +28,7 @@ import anyio.to_thread
 from app import bounds
 from app import process as system
 from app.core.errors import Trouble
+from app.core.signal import Signal
 from app.core.targets import StdioTarget
 from app.core.wire import RpcId
 from app.protocol.links.base import Inbound, LinkError, Outbound, Oversized
@@ -107,27 +108,27 @@ class StdioLink:
         self._waits = False
         """Somebody reads, and nothing is there."""
         self._over = False
-        self._stderr_over = anyio.Event()
+        self._stderr_over = Signal()
         self._mark = mark
         """Stands in the environment of the child and of whoever descends from it."""
         self._family: frozenset[system.Process] = frozenset()
         """Descendants of the child, as far as they are known."""
         self.pid: int | None = process.pid
 
-    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+    def start(self, group: anyio.abc.TaskGroup) -> None:
         """Drain stderr, and see to it that reading ends soon after the child has."""
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._drain_stderr)
-            task_status.started()
-            await self._process.wait()
-            seen = -1
-            # Whoever is still busy with what came before has not looked whether there is more.
-            while seen != self._chunks or not self._waits:
-                seen = self._chunks
-                await anyio.sleep(bounds.AFTER_EXIT_SECONDS)
-            self._over = True
-            self._reading.cancel()
-            group.cancel_scope.cancel()
+        group.start_soon(self._drain_stderr)
+        group.start_soon(self._watch)
+
+    async def _watch(self) -> None:
+        await self._process.wait()
+        seen = -1
+        # Whoever is still busy with what came before has not looked whether there is more.
+        while seen != self._chunks or not self._waits:
+            seen = self._chunks
+            await anyio.sleep(bounds.AFTER_EXIT_SECONDS)
+        self._over = True
+        self._reading.cancel()
 
     async def receive(self) -> list[Inbound] | None:
         """Lines of stdout, each exactly as written, less its line feed."""

@@ -7,6 +7,7 @@ the task was made for (R7-11). Knows the session it serves; knows nothing of the
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,11 @@ from app.core.inbox import InboxFull
 from app.core.json.text import dump
 from app.core.rules import catalogue
 from app.core.tasks.running import ClientTask
+from app.core.wire import error_of
 from app.protocol.rpc import Reply
-from app.sessions.tasks.polling import Polling, error_of
 
 if TYPE_CHECKING:
+    from app.sessions.tasks.polling import Polling
     from app.sessions.workspace import Workspace
 
 
@@ -48,7 +50,7 @@ class TaskInputs:
             case "input_required":
                 self._ask(task, value.get("inputRequests"), seq)
                 return
-        self._no_longer(task, set())
+        self.no_longer(task)
 
     # ---- questions
 
@@ -57,16 +59,17 @@ class TaskInputs:
         if not isinstance(requests, dict):
             self._polling.remark(task, catalogue.task_without_requests(), seq)
             return
-        self._no_longer(task, set(requests))
+        self.no_longer(task, requests)
         for key, request in requests.items():
             if key in task.inputs:
                 continue
             try:
                 self._ask_one(task, key, request, seq)
             except (RpcError, InboxFull) as no:
-                task.inputs[key] = ""
-                if isinstance(no, InboxFull):  # the next poll asks again
-                    del task.inputs[key]
+                if isinstance(no, RpcError):
+                    task.inputs[key] = ""
+                else:
+                    task.inputs.pop(key, None)  # the next poll asks again
                 self._polling.remark(task, catalogue.task_request_unanswerable(key=key, why=no), seq)
 
     def _ask_one(self, task: ClientTask, key: str, request: Any, seq: int) -> None:
@@ -93,7 +96,7 @@ class TaskInputs:
             if call is not None and not call.settled:
                 session.calls.abandon(call, words)
             task.visit(session.wall(), "answered", "refused, and nothing was sent")
-            self._polling.nudge(task)
+            task.nudge()
             return "sent"
         try:
             await self._update(task, key, answer)
@@ -101,7 +104,7 @@ class TaskInputs:
             if ask.recorded:
                 task.inputs.pop(key, None)  # the next poll asks again
             elif not task.live:  # no poll will take it back any more
-                session.asks.withdraw(ask, "The task has ended.")
+                session.asks.end(ask, "withdrawn", "The task has ended.")
             raise
         return "sent"
 
@@ -110,36 +113,28 @@ class TaskInputs:
         connection = session.connection
         if connection is None or update is None or not task.live:
             raise Gone("The task is over. Yours was not sent.")
-        more = {"inputResponses": {key: answer.result or {}}}
-        sent, reply = await self._polling.send(task, connection, update, more=more)
+        params = {"taskId": task.task_id, "inputResponses": {key: answer.result or {}}}
+        sent, reply = await self._polling.send(connection, update, params)
         if reply is None:
             raise Gone("The answer could not be sent.")
         if reply.is_error:
-            code, message = error_of(reply)
+            code, message = error_of(reply.value)
             task.visit(session.wall(), update, f"error {code}: {message}", sent, reply.seq)
             raise Gone(f"The server did not take it: {code} {message}")
         task.visit(session.wall(), update, key[:60], sent, reply.seq)
-        self._polling.now(task)
+        task.nudge(poll=True)
 
-    def _no_longer(self, task: ClientTask, wanted: set[str]) -> None:
-        """Asks whose key the server no longer names are not open any more."""
+    def no_longer(self, task: ClientTask, wanted: Collection[str] = ()) -> None:
+        """Asks whose key the server no longer names, or whose task is gone, are not open any more."""
         for key, aid in task.inputs.items():
             ask = self._session.inbox.asks.get(aid)
             if key not in wanted and ask is not None and ask.state == "open":
-                self._session.asks.withdraw(ask, "The task no longer asks this.")
-
-    def over(self, task: ClientTask) -> None:
-        """A task that is gone asks nothing any more."""
-        self._no_longer(task, set())
+                self._session.asks.end(ask, "withdrawn", "The task no longer asks this.")
 
     def resumed(self, task: ClientTask) -> None:
         """A task is followed on a new connection: what nobody answered may be asked again."""
-        answered = {key: aid for key, aid in task.inputs.items() if self._answered(aid)}
-        task.inputs = answered
-
-    def _answered(self, aid: str) -> bool:
-        ask = self._session.inbox.asks.get(aid)
-        return ask is None or ask.state == "answered"
+        open_again = {ask.id for ask in self._session.inbox.asks.values() if ask.state != "answered"}
+        task.inputs = {key: aid for key, aid in task.inputs.items() if aid not in open_again}
 
     # ---- outcomes
 

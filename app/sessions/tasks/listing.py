@@ -6,134 +6,74 @@ tasks; knows nothing of the web.
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from app import bounds
+from app.core.calls import CallError
 from app.core.errors import NotAllowed
+from app.core.lists import Listing
 from app.core.tasks import running as tasks
-from app.core.tasks.running import ClientTask
-from app.core.wire import NO_FINDINGS, Finding, Findings
+from app.core.tasks.running import ClientTask, TaskWire
+from app.core.wire import error_of
 from app.protocol.connection import Connection
-from app.protocol.links.base import LinkError
-from app.protocol.rpc import Outgoing
-from app.protocol.timeout import CallTimeout, OutOfTime
-from app.sessions.tasks.polling import Polling, error_of
+from app.protocol.rpc import Reply
 
 if TYPE_CHECKING:
     from app.sessions.tasks.running import ClientTasks
     from app.sessions.workspace import Workspace
 
 
-@dataclass(slots=True)
-class TaskListing:
-    """What became of the last `tasks/list`."""
-
-    state: str = "none"
-    """`none`, `loading`, `ready` or `failed`."""
-    at: float | None = None
-    pages: int = 0
-    found: int = 0
-    error: str = ""
-    stopped: str = ""
-    log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
-    seqs: list[int] = field(default_factory=list)
-    """The messages that its pages came with."""
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What was remarked about its pages; what is wrong with a task that can be followed is said with that."""
-        return self.log.findings_of(self.seqs)[: bounds.TASK_LIST_FINDINGS]
-
-
 class TaskList:
     """Reads the list of one session's server."""
 
-    def __init__(self, session: Workspace, owner: ClientTasks, polling: Polling) -> None:
-        self._session, self._tasks, self._polling = session, owner, polling
-        self.listing = TaskListing()
-
-    def reset(self) -> None:
-        """A connection begins or ends: what was read is of another one."""
-        self.listing = TaskListing()
+    def __init__(self, session: Workspace, owner: ClientTasks) -> None:
+        self._session, self._tasks = session, owner
 
     def refresh(self) -> None:
         """Begin to read the server's list of tasks. Raises NotAllowed when it has none (R2-42)."""
-        connection = self._tasks.connection()
-        if not self._tasks.capable.list:
+        connection, wire = self._session.live(then="ask again"), self._tasks.wire
+        if wire is None or wire.list is None or not self._tasks.capable.list:
             raise NotAllowed("The server did not declare `tasks.list`, so it cannot be asked for all its tasks.")
-        if self.listing.state != "loading":
-            self.listing = TaskListing("loading", log=self._session.messages)
+        if self._tasks.listing.state != "loading":
+            self._tasks.listing = Listing(state="loading", log=self._session.messages)
             self._session.changed("tasks.listed", "tasks")
-            self._session.start_soon(self._list, connection, self.listing)
+            self._session.start_soon(self._list, connection, wire, wire.list, self._tasks.listing)
 
-    async def _list(self, connection: Connection, listing: TaskListing) -> None:
-        session, limits = self._session, self._session.limits
-        found: set[str] = set()
-        cursors: set[str] = set()
-        cursor: Any = None
-        for page in itertools.count(1):
-            result = await self._page(connection, cursor, listing)
-            if result is None:
+    async def _list(self, connection: Connection, wire: TaskWire, method: str, listing: Listing) -> None:
+        session, found = self._session, set[str]()
+        while True:
+            params = {} if listing.next_cursor is None else {"cursor": listing.next_cursor}
+            _, reply = await self._tasks.polling.send(connection, method, params, quiet=True)
+            result = None if reply is None or reply.is_error else reply.value.get("result")
+            if reply is not None and not reply.is_error:
+                listing.seqs.add(reply.seq)
+            if reply is None or not isinstance(result, dict):
+                listing.error = CallError(None, _no_page(reply), kind="task")
                 break
-            listing.pages = page
+            listing.pages += 1
             items = result.get("tasks")
             for value in items if isinstance(items, list) else ():
-                task = self._listed(value, listing)
+                task = self._listed(wire, value, reply.seq)
                 if task is not None:
                     found.add(task.id)
-            cursor = result.get("nextCursor")
-            if cursor is None:
+            listing.items = list(found)
+            most = listing.pages >= session.limits.list_pages or len(found) >= bounds.TASKS_KEPT
+            if not listing.turn(result, "tasks", most=most):
                 break
-            if not isinstance(cursor, str) or cursor in cursors:
-                listing.stopped = f"The cursor of page {page} is no new text, so the list ends here."
-            elif page >= limits.list_pages or len(found) >= bounds.TASKS_KEPT:
-                listing.stopped = f"There is more: Parley stopped after {page} pages."
-            if listing.stopped:
-                break
-            cursors.add(cursor)
         if session.connection is not connection:
             return
-        listing.state, listing.at = "failed" if listing.error else "ready", session.wall()
-        listing.found = len(found)
-        if not listing.error and not listing.stopped:
+        listing.state, listing.at = "failed" if listing.error is not None else "ready", session.wall()
+        if listing.whole:
             self._missing(found)
         session.changed("tasks.listed", "tasks")
 
-    async def _page(self, connection: Connection, cursor: Any, listing: TaskListing) -> dict[str, Any] | None:
-        """One page of the list; None when there is none, and then the listing says why."""
-        if self._tasks.wire is None or self._tasks.wire.list is None:
-            listing.error = "This connection has no list of tasks."
-            return None
-        limit = self._session.options.request_timeout_ms / 1000
-        params = {} if cursor is None else {"cursor": cursor}
-        try:
-            reply = await connection.call(
-                self._tasks.wire.list, params, Outgoing(quiet=True), CallTimeout(limit, at_most=limit)
-            )
-        except (OutOfTime, LinkError):
-            listing.error = "The server did not answer."
-            return None
-        if reply.is_error:
-            listing.error = "The server answered with error {}: {}".format(*error_of(reply))
-            return None
-        listing.seqs.append(reply.seq)
-        result = reply.value.get("result")
-        if not isinstance(result, dict):
-            listing.error = "The answer is no list of tasks."
-            return None
-        return result
-
-    def _listed(self, value: Any, listing: TaskListing) -> ClientTask | None:
+    def _listed(self, wire: TaskWire, value: Any, seq: int) -> ClientTask | None:
         """One row of the server's list: a task of ours, one that came back after a reconnect, or a new one."""
-        session, wire = self._session, self._tasks.wire
-        if wire is None:
-            return None
+        session = self._session
         seen, findings = tasks.read_task(wire, value)
         if seen is None:
-            session.messages.remark(listing.seqs[-1], *findings)
+            session.messages.remark(seq, *findings)
             return None
         task = self._tasks.known.get(seen.task_id)
         if task is None:
@@ -144,19 +84,16 @@ class TaskList:
             if task is None:
                 task = self._tasks.new(seen, wire)
                 _age(task, seen.created_at, session.wall(), session.mono())
-                task.status = seen.status or task.status
-                if task.terminal:
-                    task.ended_at = session.wall()
             task.connection, task.gone = session.info.number, None
             self._tasks.known[seen.task_id] = task
             task.visit(session.wall(), "known", seen.status or task.status)
         before = task.status
         _, more = task.take(seen, session.wall())
         for finding in findings + more:
-            self._polling.remark(task, finding, None)
+            self._tasks.polling.remark(task, finding, None)
         if task.status != before:
-            self._polling.ended(task)
-            self._polling.nudge(task)
+            self._tasks.polling.ended(task)
+            task.nudge()
         session.changed("task.changed", task.id)
         if task.live and task.call_id is not None and not task.followed:
             self._tasks.watch(task)
@@ -168,9 +105,18 @@ class TaskList:
             if task.id in found or task.gone is not None:
                 continue
             if task.followed:
-                self._polling.now(task)
+                task.nudge(poll=True)
             else:
-                self._polling.gone(task, "not listed")
+                self._tasks.polling.gone(task, "not listed")
+
+
+def _no_page(reply: Reply | None) -> str:
+    """Why there is no page of the list."""
+    if reply is None:
+        return "The server did not answer."
+    if reply.is_error:
+        return "The server answered with error {}: {}".format(*error_of(reply.value))
+    return "The answer is no list of tasks."
 
 
 def _age(task: ClientTask, created_at: str | None, wall: float, mono: float) -> None:

@@ -15,17 +15,28 @@ import anyio
 
 from app import bounds
 from app.core.errors import INVALID_PARAMS
+from app.core.events import EventKind
 from app.core.rules import catalogue
+from app.core.signal import Signal
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
-from app.core.wire import Finding, RpcId
+from app.core.tasks.status import Status
+from app.core.wire import Finding, RpcId, error_of
 from app.protocol.connection import Connection
 from app.protocol.links.base import LinkError
 from app.protocol.rpc import Outgoing, Reply
 from app.protocol.timeout import CallTimeout, OutOfTime
+from app.sessions.tasks.inputs import TaskInputs
 
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
+
+
+_ENDED: dict[Status, EventKind] = {
+    "completed": "task.completed",
+    "failed": "task.failed",
+    "cancelled": "task.cancelled",
+}
 
 
 class Polling:
@@ -33,35 +44,16 @@ class Polling:
 
     def __init__(self, session: Workspace) -> None:
         self._session = session
-        self._nudges: dict[str, anyio.Event] = {}
-        self._asked: set[str] = set()
-        """Tasks that are to be polled at once."""
-        self._lost: set[str] = set()
-        """Tasks whose wait for a result was lost on the way."""
-
-    def now(self, task: ClientTask) -> None:
-        """Poll a task that is followed at once, whatever the interval."""
-        self._asked.add(task.id)
-        self.nudge(task)
-
-    def lost(self, task: ClientTask) -> None:
-        """The wait for the result got no reply: it begins again once a poll shows that the task is still there."""
-        self._lost.add(task.id)
+        self.inputs = TaskInputs(session, self)
+        """What tasks of the extension ask, and how they end."""
 
     async def still_there(self, task: ClientTask, connection: Connection) -> bool:
         """Whether the reply with the result was lost, and a poll shows that the server still has the task."""
-        if task.id not in self._lost:
+        if not task.reply_lost:
             return False
-        self._lost.discard(task.id)
+        task.reply_lost = False
         await self.rest(task, self._session.mono() + tasks.poll_seconds(task.poll))
         return await self.poll(task, connection)
-
-    def over(self, task: ClientTask) -> None:
-        """Nobody follows this task any more."""
-        task.followed, task.next_poll = False, None
-        self._nudges.pop(task.id, None)
-        self._asked.discard(task.id)
-        self._lost.discard(task.id)
 
     async def accompany(
         self, task: ClientTask, connection: Connection, wait: Callable[[], None], done: Callable[[], bool]
@@ -85,12 +77,12 @@ class Polling:
             await self.rest(task, task.next_poll)
             if over():
                 break
-            if mono() < last + tasks.poll_seconds(task.poll) and task.id not in self._asked:
+            if mono() < last + tasks.poll_seconds(task.poll) and not task.poll_now:
                 continue
-            self._asked.discard(task.id)
+            task.poll_now = False
             failed = 0 if await self.poll(task, connection) else failed + 1
-            if not failed and task.id in self._lost:
-                self._lost.discard(task.id)
+            if not failed and task.reply_lost:
+                task.reply_lost = False
                 waited = 0
             last = mono()
             if over():
@@ -105,7 +97,7 @@ class Polling:
 
     async def rest(self, task: ClientTask, until: float | None) -> None:
         """Wait until a moment, or until something happens to the task."""
-        nudge = self._nudges[task.id] = anyio.Event()
+        nudge = task.nudged = Signal()
         if until is None:
             await nudge.wait()
             return
@@ -120,44 +112,41 @@ class Polling:
             await nudge.wait()
             group.cancel_scope.cancel()
 
-    def nudge(self, task: ClientTask) -> None:
-        """Something happened to this task: whoever rests looks at it."""
-        nudge = self._nudges.get(task.id)
-        if nudge is not None:
-            nudge.set()
-
     async def poll(self, task: ClientTask, connection: Connection) -> bool:
         """Ask once how it stands; False when there was no answer to that."""
-        sent, reply = await self.send(task, connection, task.wire.get, quiet=True)
+        sent, reply = await self.ask(task, connection, task.wire.get, quiet=True)
         task.polls += 1
-        now = self._session.wall()
-        if reply is None:
-            task.visit(now, task.wire.get, "no answer", sent)
-        elif reply.is_error:
-            code, message = error_of(reply)
-            task.visit(now, task.wire.get, f"error {code}: {message}", sent, reply.seq)
-            if code == INVALID_PARAMS:
-                self.gone(task, "not found", message)
-                return True
-        else:
-            if task.gone is not None:
-                task.gone = None
+        if reply is not None and not reply.is_error:
+            task.gone = None
             return self.hear(task, reply.value.get("result"), reply.seq, sent)
+        if reply is not None and error_of(reply.value)[0] == INVALID_PARAMS:
+            self.gone(task, "not found", error_of(reply.value)[1])
+            return True
         self._session.changed("task.changed", task.id)
         return False
 
+    async def ask(
+        self, task: ClientTask, connection: Connection, method: str, *, quiet: bool = False
+    ) -> tuple[int | None, Reply | None]:
+        """As `send`, about a task alone. That there is no answer, or an error, is part of its history."""
+        sent, reply = await self.send(connection, method, {"taskId": task.task_id}, quiet=quiet)
+        if reply is None:
+            task.visit(self._session.wall(), method, "no answer", sent)
+        elif reply.is_error:
+            task.visit(self._session.wall(), method, "error {}: {}".format(*error_of(reply.value)), sent, reply.seq)
+        return sent, reply
+
     async def send(
         self,
-        task: ClientTask,
         connection: Connection,
         method: str,
+        params: dict[str, Any],
         *,
         quiet: bool = False,
         seconds: float | None = None,
         on_sent: Callable[[RpcId, int], None] | None = None,
-        more: dict[str, Any] | None = None,
     ) -> tuple[int | None, Reply | None]:
-        """Send a request about a task; its place in the log, and the reply, None when there is none.
+        """Send a request about tasks; its place in the log, and the reply, None when there is none.
 
         No related-task in these: the task is named in the params (R2-31)."""
         sent: list[int] = []
@@ -170,9 +159,9 @@ class Polling:
         limit = self._session.options.request_timeout_ms / 1000 if seconds is None else seconds
         wanted, timeout = Outgoing(quiet=quiet, on_sent=told), CallTimeout(limit, at_most=limit)
         try:
-            reply = await connection.call(method, {"taskId": task.task_id, **(more or {})}, wanted, timeout)
+            reply = await connection.call(method, params, wanted, timeout)
         except (OutOfTime, LinkError):
-            return (sent[0] if sent else None), None
+            reply = None
         return (sent[0] if sent else None), reply
 
     def hear(self, task: ClientTask, value: Any, seq: int, sent: int | None = None) -> bool:
@@ -193,30 +182,25 @@ class Polling:
         elif changed:
             task.visit(now, "status", task.status, seq, words=task.message or "")
         if seen is not None and task.wire.update is not None:
-            self._session.client_tasks.inputs.heard(task, value, seq, sent)
+            self.inputs.heard(task, value, seq, sent)
         self._session.changed("task.changed", task.id)
         if task.status != before:
             self.ended(task)
-        self.nudge(task)
+        task.nudge()
         return seen is not None
 
     def ended(self, task: ClientTask) -> None:
         """Say that a task came to its end, when it has."""
-        match task.status:
-            case "completed":
-                self._session.changed("task.completed", task.id)
-            case "failed":
-                self._session.changed("task.failed", task.id)
-            case "cancelled":
-                self._session.changed("task.cancelled", task.id)
+        if task.status in _ENDED:
+            self._session.changed(_ENDED[task.status], task.id)
 
     def gone(self, task: ClientTask, how: tasks.Ending, text: str = "") -> None:
         """The task can no longer be asked for (R2-43)."""
         task.gone = how
-        self._session.client_tasks.inputs.over(task)
+        self.inputs.no_longer(task)
         task.visit(self._session.wall(), how, text)
         self._session.changed("task.changed", task.id)
-        self.nudge(task)
+        task.nudge()
 
     def remark(self, task: ClientTask, finding: Finding, seq: int | None) -> None:
         """Keep a remark about a task and its call, once: beside a message, or with the task where none says it."""
@@ -236,11 +220,3 @@ class Polling:
                 call.beside.add(seq)
         if call is not None:
             self._session.changed("call.changed", call.id)
-
-
-def error_of(reply: Reply) -> tuple[int | None, str]:
-    """Code and message of an error reply, as far as it has them."""
-    error = reply.value["error"]
-    fields = error if isinstance(error, dict) else {"message": str(error)}
-    code, message = fields.get("code"), str(fields.get("message", ""))[:500]
-    return (code if isinstance(code, int) and not isinstance(code, bool) else None), message

@@ -16,34 +16,23 @@ import anyio
 
 from app import bounds
 from app.core.calls import Call, CallError, Leg
-from app.core.errors import INVALID_PARAMS, Conflict, Invalid, NotAllowed, NotConnected
+from app.core.errors import INVALID_PARAMS, Conflict, Invalid, NotAllowed
+from app.core.lists import Listing
 from app.core.rules import catalogue, stateless
 from app.core.targets import AnyTarget
 from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE, EXTENSION, Capabilities, ClientTask, Support, TaskWire
-from app.core.wire import Finding, Message, RpcId
+from app.core.wire import Finding, Message, RpcId, error_of
 from app.protocol.connection import Connection
 from app.protocol.rpc import Reply
 from app.sessions.identity import PARLEY, Identity
-from app.sessions.tasks.inputs import TaskInputs
-from app.sessions.tasks.listing import TaskList, TaskListing
-from app.sessions.tasks.polling import Polling, error_of
+from app.sessions.tasks.listing import TaskList
+from app.sessions.tasks.polling import Polling
 
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
 
 logger = logging.getLogger("parley.sessions")
-
-EVENTS: dict[str, str] = {
-    "task.created": "taskCreated",
-    "task.changed": "taskStatusChange",
-    "task.completed": "taskCompleted",
-    "task.failed": "taskFailed",
-    "task.cancelled": "taskCancelled",
-    "tasks.listed": "tasksChange",
-    "call.settled": "toolCallResultChange",
-}
-"""What the founding note S003 calls what we call so."""
 
 
 class ClientTasks:
@@ -53,12 +42,12 @@ class ClientTasks:
         self._session = session
         self.tasks: OrderedDict[str, ClientTask] = OrderedDict()
         """By our own id, the recent ones also after the server forgot them."""
-        self._polling = Polling(session)
-        self.inputs = TaskInputs(session, self._polling)
-        """What tasks of the extension ask, and how they end."""
+        self.polling = Polling(session)
         self._target: AnyTarget | None = None
         """Whose extension tasks these are."""
-        self._list = TaskList(session, self, self._polling)
+        self.listing = Listing()
+        """What became of the last `tasks/list`: our ids of the tasks in it."""
+        self._list = TaskList(session, self)
         self.known: dict[str, ClientTask] = {}
         """By the server's id, of the present connection."""
         self._early: OrderedDict[str, tuple[dict[str, Any], int]] = OrderedDict()
@@ -89,13 +78,9 @@ class ClientTasks:
             return Support("absent", no_task=f"In {stateless.VERSION} the server alone decides what becomes a task.")
         return tasks.support_of(self._session.tools.by_name(name), self.capable)
 
-    def of_wire(self, task_id: str | None) -> ClientTask | None:
+    def of_wire(self, task_id: Any) -> ClientTask | None:
         """The task with this id of the server's, on this connection."""
-        return self.known.get(task_id) if task_id is not None else None
-
-    def find(self, tid: str) -> ClientTask:
-        """A task by our own id; KeyError when there is none."""
-        return self.tasks[tid]
+        return self.known.get(task_id) if isinstance(task_id, str) else None
 
     # ---- a call that becomes a task
 
@@ -123,11 +108,7 @@ class ClientTasks:
             return None
         task = self.new(seen, wire)
         task.call_id, task.tool = call.id, call.subject
-        task.requested_ttl, task.ttl, task.poll = call.ttl, seen.ttl, seen.poll
-        task.created_at, task.updated_at = seen.created_at, seen.updated_at
-        task.status, task.message = seen.status or task.status, seen.message
-        if task.terminal:
-            task.ended_at = session.wall()
+        task.requested_ttl = call.ttl
         findings += tasks.first_status(wire, seen.status)
         if not call.as_task and wire is CORE:
             findings.append(catalogue.task_unasked())
@@ -140,18 +121,18 @@ class ClientTasks:
         leg = call.legs[-1] if call.legs else None
         task.visit(session.wall(), "created", task.status, None if leg is None else leg.request_seq, reply.seq)
         for finding in findings:
-            self._polling.remark(task, finding, reply.seq)
+            self.polling.remark(task, finding, reply.seq)
         call.task_id, call.deadline_at = task.id, None
         logger.info("session %s: a call became task %s", session.id, task.id)
         session.changed("task.created", task.id)
         session.changed("call.changed", call.id)
-        self._polling.ended(task)
+        self.polling.ended(task)
         early = self._early.pop(seen.task_id, None)
         if early is not None:
             params, seq = early
             task.notified += 1
             task.visit(session.wall(), "notified", "It came before the task itself, and was kept.", seq)
-            self._polling.hear(task, params, seq)
+            self.polling.hear(task, params, seq)
         return task
 
     async def follow(self, call: Call, task: ClientTask, connection: Connection) -> Reply | None:
@@ -169,7 +150,7 @@ class ClientTasks:
                             replies.append(reply)
                     finally:
                         task.waiting = False
-                        self._polling.nudge(task)
+                        task.nudge()
 
                 def wait() -> None:
                     task.waiting = True
@@ -177,19 +158,19 @@ class ClientTasks:
 
                 if call.cancel_wanted and task.live:
                     self._cancel_or_stop(call, task)
-                await self._polling.accompany(task, connection, wait, lambda: bool(replies) or call.settled)
+                await self.polling.accompany(task, connection, wait, lambda: bool(replies) or call.settled)
                 tries = 0
                 while task.status in ("completed", "failed") and task.gone is None and not replies:
                     if not task.waiting:
                         tries += 1
                         wait()
                     while task.waiting:
-                        await self._polling.rest(task, None)
-                    if tries >= bounds.TASK_FETCHES or not await self._polling.still_there(task, connection):
+                        await self.polling.rest(task, None)
+                    if tries >= bounds.TASK_FETCHES or not await self.polling.still_there(task, connection):
                         break
                 group.cancel_scope.cancel()
         finally:
-            self._polling.over(task)
+            task.unfollowed()
         if replies:
             if task.live:
                 self.watch(task)
@@ -221,8 +202,8 @@ class ClientTasks:
         method = task.wire.result
         if method is None:
             if task.terminal and task.payload is None:  # it ended with its first word, or with a notice without more
-                await self._polling.poll(task, connection)
-            return self.inputs.reply_of(task, call)
+                await self.polling.poll(task, connection)
+            return self.polling.inputs.reply_of(task, call)
 
         def sent(rpc_id: RpcId, seq: int) -> None:
             call.legs.append(Leg(rpc_id, seq))
@@ -232,19 +213,18 @@ class ClientTasks:
         with anyio.CancelScope() as scope:
             self._waits[task.id] = scope
             try:
-                _, reply = await self._polling.send(
-                    task, connection, method, seconds=bounds.CALL_MS / 1000, on_sent=sent
-                )
+                params, most = {"taskId": task.task_id}, bounds.CALL_MS / 1000
+                _, reply = await self.polling.send(connection, method, params, seconds=most, on_sent=sent)
             finally:
                 if self._waits.get(task.id) is scope:
                     del self._waits[task.id]
             if reply is None:
-                self._polling.lost(task)
+                task.reply_lost = True
                 return None
             task.fetched, task.answered = call.id, True
             task.visit(self._session.wall(), "result", "an error" if reply.is_error else "the result", None, reply.seq)
-            if reply.is_error and error_of(reply)[0] == INVALID_PARAMS and task.live:
-                self._polling.gone(task, "not found", error_of(reply)[1])
+            if reply.is_error and error_of(reply.value)[0] == INVALID_PARAMS and task.live:
+                self.polling.gone(task, "not found", error_of(reply.value)[1])
             return reply
         task.visit(self._session.wall(), "stopped")
         self._session.changed("task.changed", task.id)
@@ -280,21 +260,21 @@ class ClientTasks:
 
     def poll_now(self, task: ClientTask) -> None:
         """Ask at once how it stands, whatever the interval (F18). Raises NotConnected without a connection."""
-        connection = self.connection()
+        connection = self._session.live(then="ask again")
         if task.followed:
-            self._polling.now(task)
+            task.nudge(poll=True)
         else:
             self._session.start_soon(self._poll_once, task, connection)
 
     async def _poll_once(self, task: ClientTask, connection: Connection) -> None:
-        if await self._polling.poll(task, connection):
+        if await self.polling.poll(task, connection):
             task.connection = self._session.info.number
             self.known.setdefault(task.task_id, task)
 
     def cancel(self, task: ClientTask) -> None:
         """Begin to cancel a task by `tasks/cancel` (R2-40). Raises NotAllowed when the server
         cannot, Conflict when it has ended."""
-        connection = self.connection()
+        connection = self._session.live(then="ask again")
         if not self.capable.cancel:
             raise NotAllowed("The server did not declare `tasks.cancel`, so its tasks cannot be cancelled.")
         if not task.live:
@@ -306,25 +286,20 @@ class ClientTasks:
         self._session.start_soon(self._cancel, task, connection)
 
     async def _cancel(self, task: ClientTask, connection: Connection) -> None:
-        sent, reply = await self._polling.send(task, connection, task.wire.cancel)
+        sent, reply = await self.polling.ask(task, connection, task.wire.cancel)
         task.cancelling = False
-        now = self._session.wall()
-        if reply is None:
-            task.visit(now, task.wire.cancel, "no answer", sent)
-        elif reply.is_error:
-            code, message = error_of(reply)
-            task.visit(now, task.wire.cancel, f"error {code}: {message}", sent, reply.seq)
+        if reply is not None and reply.is_error:
             # It ended meanwhile, or is gone: what it is now, the server must say (R2-41).
-            await self._polling.poll(task, connection)
-        else:
-            task.visit(now, task.wire.cancel, "taken", sent, reply.seq)
+            await self.polling.poll(task, connection)
+        elif reply is not None:
+            task.visit(self._session.wall(), task.wire.cancel, "taken", sent, reply.seq)
             if task.wire.update is not None:
-                self._polling.now(task)  # an intent, and an empty answer: what becomes of it, a poll shows (R7-30)
+                task.nudge(poll=True)  # an intent, and an empty answer: what becomes of it, a poll shows (R7-30)
                 self._session.changed("task.changed", task.id)
                 return
-            self._polling.hear(task, reply.value.get("result"), reply.seq)
+            self.polling.hear(task, reply.value.get("result"), reply.seq)
             if task.live:
-                self._polling.remark(task, catalogue.task_not_cancelled(), reply.seq)
+                self.polling.remark(task, catalogue.task_not_cancelled(), reply.seq)
         self._session.changed("task.changed", task.id)
         call = self._session.calls.get(task.call_id or "")
         if call is not None:
@@ -354,14 +329,9 @@ class ClientTasks:
             "Parley stopped following the task. The server did not declare `tasks.cancel`, so it goes on with it."
         )
         self._session.calls.settle(call, "cancelled")
-        self._polling.nudge(task)
+        task.nudge()
 
     # ---- the list
-
-    @property
-    def listing(self) -> TaskListing:
-        """What became of the last `tasks/list`."""
-        return self._list.listing
 
     def refresh(self) -> None:
         """Begin to read the server's list of tasks. Raises NotAllowed when it has none (R2-42)."""
@@ -384,18 +354,18 @@ class ClientTasks:
                     self.fetch(task, PARLEY)
 
         try:
-            await self._polling.accompany(task, connection, wait, lambda: False)
+            await self.polling.accompany(task, connection, wait, lambda: False)
         except Exception:
             # It must not reach the task group: that one carries every session of this process.
             logger.exception("watching a task of session %s failed inside Parley", self._session.id)
         finally:
-            self._polling.over(task)
+            task.unfollowed()
 
     # ---- from the connection
 
     def connected(self) -> None:
         """A connection is ready: what the server has is asked for, so that tasks outlive a reconnect."""
-        self._list.reset()
+        self.listing = Listing()
         if self.capable.list:
             self.refresh()
         if self.wire is EXTENSION:
@@ -409,7 +379,7 @@ class ClientTasks:
             if lost and task.connection == number - 1 and target == self._target:
                 task.gone, task.connection = None, number
                 self.known[task.task_id] = task
-                self.inputs.resumed(task)
+                self.polling.inputs.resumed(task)
                 task.visit(self._session.wall(), "known", "It is followed again on a new connection.")
                 self.watch(task)
         self._target = target
@@ -417,36 +387,25 @@ class ClientTasks:
     def notified(self, params: dict[str, Any], message: Message) -> None:
         """A status notification. One for a task that is not known yet is kept until it is."""
         task_id = params.get("taskId")
-        task = self.known.get(task_id) if isinstance(task_id, str) else None
+        task = self.of_wire(task_id)
         if task is not None:
             task.notified += 1
-            self._polling.hear(task, params, message.seq)
+            self.polling.hear(task, params, message.seq)
         elif isinstance(task_id, str) and message.size <= bounds.EARLY_NOTICE_BYTES:
             self._early[task_id] = (params, message.seq)
             while len(self._early) > bounds.EARLY_NOTICES:
                 self._early.popitem(last=False)
 
-    def hear(self, task: ClientTask, value: Any, seq: int, sent: int | None) -> None:
-        """Take what a reply says of a task; `sent` is the request."""
-        self._polling.hear(task, value, seq, sent)
-
     def connection_ended(self) -> None:
         """Nothing of this connection can be asked for any more; what is known stays to look at."""
         for task in list(self.known.values()):
             if task.gone is None:
-                self._polling.gone(task, "lost")
+                self.polling.gone(task, "lost")
         self.known.clear()
         self._early.clear()
-        self._list.reset()
+        self.listing = Listing()
 
     # ---- small pieces
-
-    def connection(self) -> Connection:
-        """The live connection. Raises NotConnected without one."""
-        connection = self._session.connection
-        if connection is None or self._session.info.state != "ready":
-            raise NotConnected("ask again")
-        return connection
 
     def new(self, seen: tasks.Seen, wire: TaskWire) -> ClientTask:
         """A task that we have just heard of; the oldest ones are forgotten."""
@@ -460,6 +419,7 @@ class ClientTasks:
             began=session.mono(),
             log=session.messages,
         )
+        task.take(seen, session.wall())
         self.tasks[task.id] = task
         extra = max(0, len(self.tasks) - bounds.TASKS_KEPT)
         for old in [one for one in self.tasks.values() if not one.followed][:extra]:
