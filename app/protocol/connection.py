@@ -192,8 +192,8 @@ class Connection:
     # ---- towards the server
 
     async def call(self, method: str, params: dict[str, Any] | None, opts: Outgoing, timeout: CallTimeout) -> Reply:
-        """Send a request and wait for its reply within the limit; OutOfTime when that is over, LinkError when the
-        link is gone. A caller that is cancelled, or out of time, tells the server so (R5-05, R5-24)."""
+        """Send a request and wait for its reply. A caller that is cancelled, or out of time, tells the server so
+        (R5-05, R5-24). Raises OutOfTime when the limit is over, and LinkError when the link is gone."""
         sent: list[RpcId] = []
         on_sent, on_progress = opts.on_sent, opts.on_progress
         with anyio.CancelScope() as scope:

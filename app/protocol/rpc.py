@@ -456,9 +456,9 @@ class Rpc:
             problem = "Several messages stand on one line."
         for head in meant:
             pending = self._meant_for(head, frame) if head.is_reply else None
-            if pending is not None and pending.unread is None and self._group is not None:
+            if pending is not None and pending.unread is None:
                 pending.unread = _unreadable(problem, message.seq)
-                self._group.start_soon(self._lose_soon, pending)
+                self.start_soon(self._lose_soon, pending)
         if self._scattered is not None and self._scattered.over:
             self._scattered = None
 
@@ -559,7 +559,7 @@ class Rpc:
             return
         if not self.initialized and value["method"] != "ping":
             self._log.remark(message.seq, catalogue.early_request(method=value["method"]))
-        if self._group is None or not await self._room():
+        if not await self._room():
             self._log.remark(message.seq, catalogue.not_answered())
             return
         rpc_id = _as_written(value.get("id"), frame.raw)
@@ -576,14 +576,14 @@ class Rpc:
         if refusal is not None:
             answerable = rpc_id if rpc_id_of(value) is not None else None
             error = {"code": INTERNAL_ERROR, "message": refusal}
-            self._group.start_soon(self._send_reply, {"id": answerable, "error": error})
+            self.start_soon(self._send_reply, {"id": answerable, "error": error})
             return
         params = value.get("params")
         request = Incoming(value["method"], params if isinstance(params, dict) else {}, message, frame.via)
         request.respond = partial(self._respond, request, rpc_id)
         self._answering[key] = request
         self._serving += 1
-        self._group.start_soon(self._serve_one, request, rpc_id, key)
+        self.start_soon(self._serve_one, request, rpc_id, key)
 
     async def _room(self) -> bool:
         """Whether another answer may be written. Answers that the server does not read are bounded, like all else."""

@@ -16,19 +16,19 @@ class CallTimeout:
         self._paused = 0.0
 
     def begin(self, scope: anyio.CancelScope) -> None:
-        """The request leaves."""
+        """The request leaves, and its time begins."""
         self._scope, self._began, self._left = scope, anyio.current_time(), None
         self._arm(self.seconds)
 
     def renew(self) -> None:
-        """Progress came."""
+        """Progress came, so the time begins anew."""
         if self._left is not None:
             self._left = self.seconds
         else:
             self._arm(self.seconds)
 
     def pause(self) -> None:
-        """A person is asked."""
+        """A person is asked, so the time stands still."""
         if self._scope is not None and self._left is None:
             self._paused = anyio.current_time()
             self._left = max(0.0, self._scope.deadline - self._paused)

@@ -110,7 +110,7 @@ class Delivery:
             self.over.set()
 
     async def wait(self) -> None:
-        """Until one or the other is known; LinkError when it did not get there."""
+        """Wait until one or the other is known. Raises LinkError when it did not get there."""
         await self.over.wait()
         if self.trouble is not None:
             raise LinkError(self.trouble)
