@@ -218,8 +218,7 @@ class Lists:
         return self._of[name]
 
     async def refresh(self, name: ListName) -> None:
-        """Read a list again, and wait for it. One that is being read was asked for before, and perhaps otherwise."""
-        await self.settled(name)
+        """Read a list again, and wait for it."""
         self.load(name)
         await self.settled(name)
 

@@ -32,6 +32,7 @@ async def refresh(request: Request, name: ListName, href: str, as_json: Callable
     session: Workspace = request.state.session
     wanted = (await bodies.read(request)).read(ListBody, _of_form)
     if wanted.pages is not None:
+        await session.lists.settled(name)  # what is being read was asked for otherwise
         (session.lists.by_page.add if wanted.pages == "one" else session.lists.by_page.discard)(name)
     if session.info.state == "ready" and not session.lists.offered(name):
         raise Conflict(f"The server did not declare `{LISTS[name].capability}`, so Parley does not ask for a list.")
