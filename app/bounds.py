@@ -207,3 +207,6 @@ SERVER_ADDRESS = 8 * KIB
 """An address that a server names, in `Location` or as `endpoint`; of a longer one only the length is looked at."""
 REFUSAL_BYTES = 64 * KIB
 """How much of an answer that is no message is read."""
+
+LATEST_RESULT_BYTES = 16 * KIB
+"""Up to here the last result of a session is kept as it was read, for whoever looks at it at once."""

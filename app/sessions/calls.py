@@ -62,6 +62,8 @@ class Calls(Mapping[str, Call]):
         self._calls: dict[str, Call] = {}
         self._ids = itertools.count(1)
         self._reply_bytes = 0
+        self._latest: tuple[bytes, Any] | None = None
+        """The reply that came last, when it is small, with its result: whoever waited for it looks at once."""
         self._runs: dict[str, _Run] = {}
 
     def __getitem__(self, cid: str) -> Call:
@@ -287,6 +289,7 @@ class Calls(Mapping[str, Call]):
             findings += await self._check_output(call, result, len(reply.raw))
         findings += self._check_task(call, result)
         self._session.messages.remark(reply.seq, *findings)
+        self._latest = (reply.raw, result) if len(reply.raw) <= bounds.LATEST_RESULT_BYTES else None
         self.settle(call, "done")
 
     def _check_task(self, call: Call, result: Any) -> list[Finding]:
@@ -404,6 +407,8 @@ class Calls(Mapping[str, Call]):
         """The result of a settled call as JSON; None when there is none, or it is no longer kept."""
         if call.reply is None or call.state != "done" or not call.has_result:
             return None
+        if self._latest is not None and self._latest[0] is call.reply:
+            return self._latest[1]
         value = (await parse_async(call.reply)).value
         return value.get("result") if isinstance(value, dict) else None
 

@@ -51,6 +51,8 @@ class ClientTasks:
         self.known: dict[str, ClientTask] = {}
         """By the server's id, of the present connection."""
         self._early: OrderedDict[str, tuple[dict[str, Any], int]] = OrderedDict()
+        self._supported: tuple[Listing | None, dict[str, Support]] = None, {}
+        """What was found out about tools, of this list."""
         self._waits: dict[str, anyio.CancelScope] = {}
 
     # ---- what is possible
@@ -76,7 +78,16 @@ class ClientTasks:
         """Whether a tool may be called as a task, and whether it may be called plainly."""
         if not self._session.wire.asks_for_tasks:
             return Support("absent", no_task=f"In {stateless.VERSION} the server alone decides what becomes a task.")
-        return tasks.support_of(self._session.tools.by_name(name), self.capable)
+        tools = self._session.tools
+        if self._supported[0] is not tools:
+            self._supported = tools, {}
+        found = self._supported[1].get(name) if isinstance(name, str) else None
+        if found is None:
+            tool = tools.by_name(name)
+            found = tasks.support_of(tool, self.capable)
+            if tool is not None:
+                self._supported[1][name] = found
+        return found
 
     def of_wire(self, task_id: Any) -> ClientTask | None:
         """The task with this id of the server's, on this connection."""
