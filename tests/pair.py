@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -39,6 +39,8 @@ class NearEnd:
     def __init__(self) -> None:
         self.sent, self.heard = anyio.create_memory_object_stream[bytes](_ROOM)
         self.says, self._arrives = anyio.create_memory_object_stream[bytes](_ROOM)
+        self.about: list[Outbound] = []
+        """What the link was told of each frame."""
 
     def start(self, group: anyio.abc.TaskGroup) -> None: ...
 
@@ -49,6 +51,7 @@ class NearEnd:
             return None
 
     async def send(self, raw: bytes, about: Outbound) -> None:
+        self.about.append(about)
         try:
             self.sent.send_nowait(raw)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -109,9 +112,6 @@ class FarEnd:
     def end(self) -> None:
         """Close the far end."""
         self.near.says.close()
-
-
-Opened = Callable[..., AbstractAsyncContextManager[Link]]
 
 
 async def joined(session: Session, **options: Any) -> Session:

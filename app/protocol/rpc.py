@@ -286,7 +286,8 @@ class Rpc:
             if method is not None:
                 kind = "request" if "id" in message else "notification"
             delivery = Delivery() if settled else None
-            about = Outbound(kind, seq, message.get("id"), method, delivery, opts.headers, opts.stateless)
+            alone = opts.stateless or not self.wire.server_asks
+            about = Outbound(kind, seq, message.get("id"), method, delivery, opts.headers, alone)
             await self._link.send(raw, about)
         if delivery is not None:
             await delivery.wait()

@@ -35,6 +35,18 @@ async def test_a_call_goes_there_and_its_result_comes_back(era: str, version: st
         assert "tools/call" in [each.method for each in session.messages.last(100) if each.direction == "out"]
 
 
+@pytest.mark.requirement("R6-01")
+@pytest.mark.parametrize(("era", "version", "alone"), [("legacy", "2025-11-25", False), ("modern", "2026-07-28", True)])
+async def test_a_link_resumes_nothing_of_a_revision_without_a_handshake(era: str, version: str, alone: bool):
+    """Requests and notifications alike: there is no session that a stream could be resumed in."""
+    far = FarEnd(version)
+    async with pair(far, era=era) as session:
+        call = session.start_call("x/told", {}, notification=True, by=ME)
+        await settled(session, call)
+        assert {about.stateless for about in far.near.about} == {alone}
+        assert far.near.about[-1].kind == "notification"
+
+
 async def test_an_ask_is_answered_and_the_answer_reaches_the_far_end():
     far = FarEnd()
     async with pair(far) as session:
