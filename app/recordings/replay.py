@@ -163,11 +163,9 @@ class Replay(Workspace):
 
     def _settle(self, call: Call, reply: Reply) -> None:
         if reply.is_error:
-            error = reply.value["error"] if isinstance(reply.value["error"], dict) else {}
-            found = CallError(whole(error.get("code")), str(error.get("message", "")), error.get("data"))
-            self.calls.fail(call, found)
-            return
-        self.calls.settle(call, "done")
+            self.calls.refuse(call, reply)
+        else:
+            self.calls.settle(call, "done")
 
     def _listed(self, asked: _Asked, result: Any, seq: int) -> None:
         for name, kind in LISTS.items():

@@ -270,13 +270,7 @@ class Calls(Mapping[str, Call]):
     async def _take_result(self, call: Call, reply: Reply, connection: Connection) -> None:
         """Settle a call by the reply that is its result."""
         if reply.is_error:
-            error = reply.value["error"]
-            fields = error if isinstance(error, dict) else {"message": str(error)}
-            data = fields.get("data") if reply.unread is None else None
-            failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
-            call.links, remarks = required_links(failed)
-            self._session.messages.remark(reply.seq, *remarks)
-            self.fail(call, failed)
+            self.refuse(call, reply)
             return
         result = reply.value.get("result")
         findings: list[Finding] = []
@@ -291,6 +285,16 @@ class Calls(Mapping[str, Call]):
         self._session.messages.remark(reply.seq, *findings)
         self._latest = (reply.raw, result) if len(reply.raw) <= bounds.LATEST_RESULT_BYTES else None
         self.settle(call, "done")
+
+    def refuse(self, call: Call, reply: Reply) -> None:
+        """Settle a call by a reply that is an error."""
+        error = reply.value["error"]
+        fields = error if isinstance(error, dict) else {"message": str(error)}
+        data = fields.get("data") if reply.unread is None else None
+        failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
+        call.links, remarks = required_links(failed)
+        self._session.messages.remark(reply.seq, *remarks)
+        self.fail(call, failed)
 
     def _check_task(self, call: Call, result: Any) -> list[Finding]:
         """What a result says wrongly of its task, or of having none."""

@@ -1,6 +1,6 @@
 """Streamable HTTP of 2025-03-26 and later: a link of our own on the guarded client.
 
-Ours rather than the SDK's transport, which is the simpler way out of its faults (sdk-cookbook.md §5, §7): there, a
+Ours rather than the SDK's transport, which is the simpler way out of its faults: there, a
 network error on one POST ends the connection, a 500 leaves a caller hanging, a slow notification delays everybody, the
 GET stream is given up after two errors, bodies are read without a limit and parsed in the event loop. Containing each
 from outside took more code than the few hundred lines here, and would still not show the exact bytes.
