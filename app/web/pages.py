@@ -8,11 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from app.sessions import Workspace
-from app.web import log_views, stream, views
-from app.web.answers import in_json_apart, show
-from app.web.found import call_of
-from app.web.lists import Window
-from app.web.problems import invalid, unknown, wants_json
+from app.web import views
+from app.web.kit.errors import invalid, unknown, wants_json
+from app.web.kit.lookup import call_of
+from app.web.kit.responses import in_json_apart, show
+from app.web.lists.view import Window
+from app.web.live import stream
+from app.web.log import view as log_views
 
 
 async def home(request: Request) -> Response:
@@ -67,7 +69,7 @@ async def log(request: Request) -> Response:
     matching = await log_views.search(session, wanted) if wanted else None
     if matching is not None and "hx-request" in request.headers and not wants_json(request):
         part = log_views.found(session, wanted, matching, after=after, before=before)
-        return await show(request, log_views.FoundPart(f"/s/{session.id}", part))
+        return await show(request, log_views.LogMatchesPart(f"/s/{session.id}", part))
     page = views.log(session, after=after, before=before, limit=limit, wanted=wanted, matching=matching)
     return await show(request, page)
 

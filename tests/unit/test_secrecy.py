@@ -18,8 +18,9 @@ from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget, typed_line
 from app.secrecy import MASK, sounds_secret
 from app.store import FILE, Store
-from app.web import connect_views, snippets
-from app.web.shell import target_json
+from app.web.calls import snippets
+from app.web.connect import form as connect_views
+from app.web.kit.frame import target_json
 from tests import peers
 from tests.secret_cases import CASES, Case, target_of
 
