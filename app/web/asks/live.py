@@ -45,9 +45,7 @@ def _whole(view: View) -> Html:
 
 ASKS: Final = Each(ON, lambda _, event: event.subject, _draw, _whole, everywhere=True)
 """The inbox, which is in every page."""
-INBOX: Final = Each(
-    ["inbox.cleared"], lambda *_: "", lambda view, *_: _whole(view), lambda _: NOTHING, everywhere=True
-)
+INBOX: Final = Each(["inbox.cleared"], lambda *_: "", lambda view, *_: _whole(view), lambda _: NOTHING, everywhere=True)
 """It was cleared."""
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from app.web.asks import card as ask_views
-from app.web.kit.frame import Context, Shell, shell
+from app.web.asks.card import KINDS, STATES, gist_of
+from app.web.asks.live import ON
+from app.web.kit.frame import Shell, shell
+from app.web.kit.templates import Context, fragment
+from app.web.live.parts import Part
 
 if TYPE_CHECKING:
     from app.core.calls import Call
@@ -85,11 +88,11 @@ def stage_view(session: Workspace) -> StageView:
             Scene(
                 id=ask.id,
                 number=at + 1,
-                icon=ask_views.KINDS[ask.kind][0],
-                kind=ask_views.KINDS[ask.kind][1],
-                message=ask_views.gist_of(ask),
+                icon=KINDS[ask.kind][0],
+                kind=KINDS[ask.kind][1],
+                message=gist_of(ask),
                 state=ask.state,
-                word=ask_views.STATES[ask.state],
+                word=STATES[ask.state],
                 task=ask.task_id is not None,
             )
             for at, ask in enumerate(listed)
@@ -131,3 +134,11 @@ class StagePage(Context):
 def stage(session: Workspace) -> StagePage:
     """The page of one session."""
     return StagePage(shell(session, "stage", "Stage"), stage_view(session))
+
+
+STAGE = Part(
+    "#stage",
+    (*ON, "call.*", "connection.changed", "listing.changed"),
+    lambda view: fragment("asks/_stage.html", stage=stage_view(view.session)),
+)
+"""The whole of it, whenever the conversation moves."""

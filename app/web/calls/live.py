@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
-from urllib.parse import quote
 
 from app.core.calls import Call
 from app.core.events import Event, EventKind
@@ -13,7 +12,7 @@ from app.web.calls.result import is_large
 from app.web.kit.html import NOTHING, Html
 from app.web.kit.templates import fragment
 from app.web.kit.words import CALL_WORDS
-from app.web.live.parts import Each, Part, Said, View, partial, refetch
+from app.web.live.parts import Each, Said, View, partial, refetch
 from app.web.tasks import sequence
 
 ON: Final = ("call.*", "finding.raised", "task.*")
@@ -45,12 +44,14 @@ def _each(concerns: Concerns, one: Callable[[View, Call], Html], whole: Callable
     return Each(ON, subject, draw, lambda view: partial("#calls", whole(view)))
 
 
-def cards(concerns: Concerns) -> Each:
-    """The cards of those calls that concern a page."""
+def cards(concerns: Concerns, of: Callable[[View], list[Call]] | None = None) -> Each:
+    """The cards of those calls that concern a page; `of` says which those are, where they are not the newest."""
 
     def whole(view: View) -> Html:
-        found = [call for call in recent_calls(view.session) if concerns(view, call)][:CARDS]
-        return fragment("calls/_cards.html", cards=[call_card(view.session, call) for call in found])
+        recent = (
+            [call for call in recent_calls(view.session) if concerns(view, call)][:CARDS] if of is None else of(view)
+        )
+        return fragment("calls/_cards.html", cards=[call_card(view.session, call) for call in recent])
 
     return _each(concerns, _card, whole)
 
@@ -92,16 +93,6 @@ def _this(view: View, event: Event) -> str | None:
 
 ALONE: Final = Each(ON, _this, _alone, lambda view: _alone(view, view.of))
 """The call that the page is about, whole, with its drawing."""
-
-
-def _compared(view: View) -> Html:
-    return refetch(f"{view.base}/calls/{quote(view.of, safe='')}/compare", "#compare")
-
-
-COMPARED: Final = Each(
-    ("comparison.changed", "call.changed", "call.settled"), lambda *_: "", lambda view, *_: _compared(view), _compared
-)
-"""Two conversations, one of them of another session: the tab fetches both."""
 
 
 def _settled(view: View, events: Sequence[Event]) -> str:

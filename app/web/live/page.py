@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from inspect import isawaitable
 
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from app.sessions import Workspace
-from app.web.kit.frame import Context
 from app.web.kit.responses import show
+from app.web.kit.templates import Context
 from app.web.live.parts import Live
 from app.web.live.tab import Shown
 
@@ -30,25 +30,32 @@ class Page:
     handler: Handler
     live: tuple[Live, ...] = ()
     numbers: Callable[[Workspace], Mapping[str, str]] = lambda _: {}
+    notice: bool = True
+    """Whether it says above all when there is no connection."""
 
-    async def __call__(self, request: Request) -> Response:
-        """Answer a request: a `Page` is a handler."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request: a `Page` is an application of its own, which a route leads to."""
+        request = Request(scope, receive, send)
         answer = await self.handler(request)
-        return answer if isinstance(answer, Response) else await show(request, answer)
+        response = answer if isinstance(answer, Response) else await show(request, answer)
+        await response(scope, receive, send)
 
 
 def page(
-    name: str, *live: Live, numbers: Callable[[Workspace], Mapping[str, str]] = lambda _: {}
+    name: str,
+    *live: Live,
+    numbers: Callable[[Workspace], Mapping[str, str]] = lambda _: {},
+    notice: bool = True,
 ) -> Callable[[Handler], Page]:
     """Make a page of a handler: `@page("roots", Part("#roots", {"roots.changed"}, draw))`."""
-    return lambda handler: Page(name, handler, live, numbers)
+    return lambda handler: Page(name, handler, live, numbers, notice)
 
 
 class Pages:
     """Every page by its name, and what surrounds them all."""
 
-    def __init__(self, pages: Iterable[Page], around: Shown) -> None:
-        self._pages, self._around = {page.name: page for page in pages}, around
+    def __init__(self, pages: Iterable[Page], around: Shown, notice: Live) -> None:
+        self._pages, self._around, self._notice = {page.name: page for page in pages}, around, notice
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._pages)
@@ -60,7 +67,7 @@ class Pages:
             return around
         numbers = page.numbers
         return Shown(
-            (*around.live, *page.live),
+            (*around.live, *([self._notice] if page.notice else []), *page.live),
             lambda session: {**around.numbers(session), **numbers(session)},
             around.rows,
             around.late,

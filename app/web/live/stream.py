@@ -27,7 +27,7 @@ from app.core.signal import Signal, first_of
 from app.core.times import wire_time
 from app.sessions import Workspace
 from app.settings import Limits
-from app.web.kit.errors import Denied
+from app.web.door.denied import Denied
 from app.web.kit.html import drawn
 from app.web.live.page import Pages
 from app.web.live.parts import Drawings, View
@@ -132,8 +132,11 @@ def _since(request: Request) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
 
 
-async def events(request: Request, session: Workspace) -> Response:
+async def events(request: Request) -> Response:
     """The stream of one session: patches for a page, or with `format=json` the events themselves."""
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
+    session: Workspace = request.state.session
     state = request.app.state
     hub, limits, pages = cast(StreamHub, state.streams), cast(Limits, state.settings.limits), cast(Pages, state.pages)
     if len(hub) >= limits.streams:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.core.events import Event
+from app.core.wire import Message
 from app.web.asks.live import ASKS, ASKS_SAID, INBOX
+from app.web.asks.live import ON as ASK_EVENTS
 from app.web.calls.live import CALLS_SAID
 from app.web.kit.frame import Shell, counts, shell
 from app.web.kit.html import NOTHING, Html, markup
@@ -17,7 +19,6 @@ from app.web.live.tab import Shown
 from app.web.log.row import log_rows
 
 _STATE: Final = ("connection.changed", "listing.changed", "options.changed", "roots.changed")
-_ASKS: Final = ("ask.added", "ask.changed", "ask.reopened", "ask.settled", "ask.withdrawn", "inbox.cleared")
 
 
 def surroundings(view: View, *, rows: bool = False) -> Shell:
@@ -25,7 +26,8 @@ def surroundings(view: View, *, rows: bool = False) -> Shell:
 
     def draw() -> Shell:
         key = view.of if view.page == "tool" else None
-        messages, many = None if rows else [], view.limits.page_rows
+        messages: list[Message] | None = None if rows else []
+        many = view.limits.page_rows
         return shell(view.session, view.page, "", of=view.of, tool_key=key, messages=messages, rows=many)
 
     return view.once(surroundings, (view.session.events.seq, rows), draw)
@@ -75,7 +77,7 @@ AROUND: Final = Shown(
     live=(
         _framed("where", _STATE),
         _framed("lead", _STATE),
-        _framed("waiting", (*_STATE, *_ASKS)),
+        _framed("waiting", (*_STATE, *ASK_EVENTS, "inbox.cleared")),
         _framed("rail-tools", ["listing.changed"]),
         _framed("rail-nav", ["connection.changed"]),
         Said(["connection.changed"], _connection_words, version=lambda view: view.session.info.state),

@@ -1,0 +1,73 @@
+"""What the server wrote to its standard error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.core.targets import HttpTarget
+from app.core.times import wire_time
+from app.core.wire import StderrLine
+from app.sessions import Workspace
+from app.web.kit.frame import Shell, shell
+from app.web.kit.html import Html
+from app.web.kit.responses import show
+from app.web.kit.templates import Context, fragment
+from app.web.live.page import page
+from app.web.live.parts import Lines, Part, View
+
+_ON = ("stderr.written",)
+_PROBE = "session/_stderr_probe.html"
+
+
+@dataclass(slots=True)
+class Stderr(Context):
+    """What the server wrote to its standard error."""
+
+    template: ClassVar[str] = "session/stderr.html"
+
+    shell: Shell
+    lines: list[StderrLine]
+    count: int
+    by_probe: int
+    """How many of them complain of our probe."""
+    has_process: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "lines": [
+                {"number": one.number, "time": wire_time(one.at), "text": one.text, "by_probe": one.by_probe}
+                for one in self.lines
+            ],
+            "count": self.count,
+            "by_probe": self.by_probe,
+        }
+
+
+def stderr_page(session: Workspace) -> Stderr:
+    """The lines still kept."""
+    return Stderr(
+        shell=shell(session, "stderr", "Stderr"),
+        lines=session.stderr.lines(),
+        count=session.stderr.count,
+        by_probe=session.stderr.by_probe,
+        has_process=not isinstance(session.target, HttpTarget),
+    )
+
+
+def _lines(view: View, had: int | None) -> Html:
+    fresh = [line for line in view.session.stderr.lines() if had is None or line.number > had]
+    return fragment("session/_stderr_lines.html", lines=fresh)
+
+
+@page(
+    "stderr",
+    # Lines that turned out to be of another kind than they were drawn as are drawn anew, with all others.
+    Lines("#stderr", _ON, lambda view: (view.session.stderr.count, view.session.stderr.redrawn), _lines),
+    Part("#stderr-probe", _ON, lambda view: fragment(_PROBE, by_probe=view.session.stderr.by_probe)),
+)
+async def stderr(request: Request) -> Response:
+    return await show(request, stderr_page(request.state.session))
