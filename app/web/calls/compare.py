@@ -12,18 +12,19 @@ from app.web.asks.card import asks_of
 from app.web.kit import format, json_tree, request_bodies
 from app.web.kit.frame import shell
 from app.web.kit.html import Html
+from app.web.kit.responses import back
 
 if TYPE_CHECKING:
     from app.sessions import Workspace
 from typing import ClassVar
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.web.door.denied import unknown
 from app.web.kit.frame import Shell
 from app.web.kit.lookup import call_of
-from app.web.kit.responses import in_json_apart, show, wants_json
+from app.web.kit.responses import show
 from app.web.kit.templates import Context
 
 ERAS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
@@ -158,10 +159,6 @@ class ComparePage(Context):
     part: ClassVar[str | None] = "calls/_compare.html"
     shell: Shell
     compare: CompareView
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 async def begin(request: Request) -> Response:
@@ -170,9 +167,7 @@ async def begin(request: Request) -> Response:
     (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
     session.comparisons.begin(call, request.state.identity)
     url = f"/s/{session.id}/calls/{call.id}/compare"
-    if wants_json(request):
-        return await in_json_apart(await compare_json(session, call), 202, {"location": url})
-    return RedirectResponse(url, 303)
+    return await back(request, url, lambda: compare_json(session, call), 202, {"location": url})
 
 
 async def comparison(request: Request) -> Response:
@@ -180,5 +175,8 @@ async def comparison(request: Request) -> Response:
     view = await compare_view(session, call)
     if view is None:
         raise unknown("This call was not compared yet. Its page has a button for that.")
-    frame = shell(session, "compare", f"{call.subject} in two eras", of=call.id)
-    return await show(request, ComparePage(frame, view, await compare_json(session, call)))
+    return await show(
+        request,
+        lambda: ComparePage(shell(session, "compare", f"{call.subject} in two eras", of=call.id), view),
+        lambda: compare_json(session, call),
+    )

@@ -386,6 +386,7 @@ class ConnectForm(Context):
     connected: bool
 
     def as_json(self) -> dict[str, Any]:
+        """What there is to choose from, when several servers were pasted; what is wrong, else."""
         if self.form.choices:
             return {"choices": [asdict(one) for one in self.form.choices]}
         fields_json = {pointer: [text] for pointer, text in self.form.errors.items()}

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core.rules import stateless
 from app.core.strict import Closed
@@ -16,7 +16,7 @@ from app.sessions.subscriptions import Subscription
 from app.web.door.denied import unknown
 from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
-from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.responses import done, show
 from app.web.kit.templates import Context
 from app.web.subscriptions.view import SubscriptionsView, subscription_json, subscriptions_view, task_ids
 
@@ -29,10 +29,6 @@ class SubscriptionsPage(Context):
     part: ClassVar[str | None] = "subscriptions/_subscriptions.html"
     shell: Shell
     subscriptions: SubscriptionsView
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 class Filter(Closed):
@@ -59,9 +55,11 @@ def _of_form(form: request_bodies.Body) -> dict[str, Any]:
 
 async def page(request: Request) -> Response:
     session: Workspace = request.state.session
-    listed = [subscription_json(one) for one in session.subscriptions.all.values()]
-    frame = shell(session, "subscriptions", "Subscriptions")
-    return await show(request, SubscriptionsPage(frame, subscriptions_view(session), {"subscriptions": listed}))
+    return await show(
+        request,
+        lambda: SubscriptionsPage(shell(session, "subscriptions", "Subscriptions"), subscriptions_view(session)),
+        lambda: {"subscriptions": [subscription_json(one) for one in session.subscriptions.all.values()]},
+    )
 
 
 async def begin(request: Request) -> Response:
@@ -71,7 +69,7 @@ async def begin(request: Request) -> Response:
     asked = wanted.notifications.model_dump()
     if wanted.tasks:
         asked["taskIds"] = [*asked["taskIds"], *task_ids(session)]
-    return _done(request, session, session.subscriptions.open(asked), 202)
+    return await _done(request, session, session.subscriptions.open(asked), 202)
 
 
 async def stop(request: Request) -> Response:
@@ -79,14 +77,14 @@ async def stop(request: Request) -> Response:
     session, one = _find(request)
     (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
     session.subscriptions.stop(one)
-    return _done(request, session, one, 200)
+    return await _done(request, session, one, 200)
 
 
 async def again(request: Request) -> Response:
     """Ask for the same once more."""
     session, one = _find(request)
     (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
-    return _done(request, session, session.subscriptions.again(one), 202)
+    return await _done(request, session, session.subscriptions.again(one), 202)
 
 
 def _find(request: Request) -> tuple[Workspace, Subscription]:
@@ -97,9 +95,5 @@ def _find(request: Request) -> tuple[Workspace, Subscription]:
     return session, one
 
 
-def _done(request: Request, session: Workspace, one: Subscription, status: int) -> Response:
-    if wants_json(request):
-        return in_json(subscription_json(one), status)
-    if "hx-request" in request.headers:
-        return Response(status_code=204)
-    return RedirectResponse(f"/s/{session.id}/subscriptions", 303)
+async def _done(request: Request, session: Workspace, one: Subscription, status: int) -> Response:
+    return await done(request, f"/s/{session.id}/subscriptions", lambda: subscription_json(one), status)
