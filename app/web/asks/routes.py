@@ -16,8 +16,8 @@ from app.core.asks import Ask
 from app.core.errors import Invalid
 from app.core.forms import Entries
 from app.sessions import Workspace
-from app.web.asks import sampling as sampling_views
 from app.web.asks.card import KINDS, TYPED, AskCard, ask_card, ask_json, filled
+from app.web.asks.sampling import edited, typed_edits
 from app.web.asks.stage import stage_page, stage_view
 from app.web.door.denied import Denied, invalid, unknown
 from app.web.kit import request_bodies
@@ -139,7 +139,7 @@ async def request(request: Request) -> Response:
         if form.first("edit") == "original":
             session.asks.edit(found, None)
         else:
-            changed, wrong = sampling_views.edited(found.request, sampling_views.typed_edits(form))
+            changed, wrong = edited(found.request, typed_edits(form))
             if wrong:
                 raise Invalid("Some of it cannot be read.", wrong)
             session.asks.edit(found, changed)
@@ -206,8 +206,8 @@ def _as_typed(tree: forms.Field, value: Any, errors: dict[str, list[str]]) -> di
 
 def _said_by_hand(found: Ask, form: Entries, said: dict[str, Any]) -> dict[str, list[str]]:
     """The answer to a sampling, and the request as it was edited beside it; what cannot be read."""
-    if typed := sampling_views.typed_edits(form):
-        request, wrong = sampling_views.edited(found.request, typed)
+    if typed := typed_edits(form):
+        request, wrong = edited(found.request, typed)
         if wrong:
             return wrong
         if request != found.request:
@@ -229,7 +229,7 @@ def _said_by_hand(found: Ask, form: Entries, said: dict[str, Any]) -> dict[str, 
 def _typed(form: Entries) -> dict[str, str]:
     """What a card has beside the fields of a form, as it was typed."""
     typed = {name: text for name in TYPED if (text := form.first(name)) is not None}
-    return typed | sampling_views.typed_edits(form)
+    return typed | typed_edits(form)
 
 
 def _flat(refused: Invalid) -> list[str]:

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from app.core.calls import Call
-from app.core.revisions import HANDSHAKE
-from app.sessions.compare import messages_of
-from app.web.asks.card import asks_of
-from app.web.kit import format, json_tree, request_bodies
-from app.web.kit.frame import shell
-from app.web.kit.html import Html
-from app.web.kit.responses import back
-
-if TYPE_CHECKING:
-    from app.sessions import Workspace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.core.calls import Call
+from app.core.revisions import HANDSHAKE
+from app.sessions import Workspace
+from app.sessions.compare import messages_of
+from app.web.asks.card import asks_of
 from app.web.door.denied import unknown
-from app.web.kit.frame import Shell
+from app.web.kit import format, json_tree, request_bodies
+from app.web.kit.frame import Shell, shell
+from app.web.kit.html import Html
 from app.web.kit.lookup import call_of
-from app.web.kit.responses import show
+from app.web.kit.responses import back, show
 from app.web.kit.templates import Context
 
 ERAS = {"legacy": "2025-11-25", "modern": "2026-07-28"}

@@ -6,25 +6,18 @@ The state is opaque: the page shows how long it is, never what is in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from app.core.calls import Call
-from app.web.kit import format, request_bodies
-from app.web.kit.responses import back, started
-
-if TYPE_CHECKING:
-    from app.sessions import Workspace
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.calls import StatePlan
+from app.core.calls import Call, StatePlan
 from app.core.strict import Closed
 from app.sessions import Workspace
+from app.web.kit import format, request_bodies
 from app.web.kit.lookup import call_of
-from app.web.kit.responses import done
+from app.web.kit.responses import back, done, started
 
 ECHOES = {
     "same": "the same bytes went back",

@@ -39,8 +39,6 @@ class Proposals:
         return None if found is None or found[0] < self._clock() else found[1:]
 
 
-# ----------------------------------------------------------------------------------------------------------- consent
-
 _ROOT = "runs something with the rights of another user, usually root"
 _DELETES = "deletes files without asking"
 _HIDDEN = "runs something that is hidden by an encoding"

@@ -103,9 +103,6 @@ class ConnectFields:
     """Whether the secrets behind the masks of the line or the address are still known."""
 
 
-# ------------------------------------------------------------------------------------------------------ connect form
-
-
 _ANY = ("", "not set")
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _OPTIONS: tuple[tuple[str, str, str, str, str, tuple[tuple[str, str], ...]], ...] = (

@@ -22,8 +22,6 @@ from app.web.kit.responses import show
 from app.web.kit.templates import Context
 from app.web.kit.words import STATE_WORDS, target_json
 
-# -------------------------------------------------------------------------------------------------------------- home
-
 
 @dataclass(slots=True, frozen=True)
 class SessionLine:

@@ -19,8 +19,7 @@ from app.core.targets import AnyTarget, DemoTarget, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry, Workspace
 from app.sessions.identity import LOCAL
 from app.web.calls.result import values
-from app.web.connect import mcp_json as mcpjson
-from app.web.connect import targets
+from app.web.connect import mcp_json, targets
 from app.web.connect.consent import consent
 from app.web.connect.form import ChoiceLine, connect_form
 from app.web.door.denied import Denied
@@ -144,7 +143,7 @@ def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
         return _Plan(*chosen)
     if body.is_form and body.text("transport") == "mcpjson":
         given = body.read(request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)})
-        entries = mcpjson.read(body.text("mcp_json"))
+        entries = mcp_json.read(body.text("mcp_json"))
         if len(entries) > 1 or entries[0].target is None:
             raise _Choose(entries, given.options)
         return _Plan(entries[0].target, given.options)
@@ -169,7 +168,7 @@ def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
 class _Choose(Exception):
     """Several servers were pasted: a person says which."""
 
-    def __init__(self, entries: list[mcpjson.Entry], options: Options) -> None:
+    def __init__(self, entries: list[mcp_json.Entry], options: Options) -> None:
         super().__init__()
         self.entries, self.options = entries, options
 

@@ -19,7 +19,7 @@ from app.core.targets import AnyTarget, HttpTarget, StdioTarget, Target
 from app.core.times import wire_time
 from app.sessions import SessionRegistry
 from app.store import Kept
-from app.web.connect import mcp_json as mcpjson
+from app.web.connect import mcp_json
 from app.web.connect.form import connect_form, kept_json
 from app.web.door.denied import Denied, unknown
 from app.web.kit import request_bodies
@@ -102,10 +102,10 @@ def _wanted(request: Request, body: Body) -> list[SaveBody]:
     options = body.read(
         request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)}
     ).options
-    entries = mcpjson.read(body.text("mcp_json"))
+    entries = mcp_json.read(body.text("mcp_json"))
     usable = [SaveBody(target=one.target, options=options, name=one.name[:200]) for one in entries if one.target]
     if not usable:
-        raise FormErrors({mcpjson.FIELD: [f"{one.name[:60]}: {one.problem}" for one in entries]})
+        raise FormErrors({mcp_json.FIELD: [f"{one.name[:60]}: {one.problem}" for one in entries]})
     return usable
 
 

@@ -2,7 +2,7 @@
 
 The web raises: the families of the domain, pydantic's `ValidationError` for a body that does not fit, or `Denied`
 for what only the web knows (no such path, too large, not signed in). `understood` is the one place that maps them.
-Knows no page; `answers` renders.
+The pages that say no are here too; `responses` chooses among them.
 """
 
 from __future__ import annotations

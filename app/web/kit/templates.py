@@ -23,8 +23,6 @@ from app.web.kit import format, html
 from app.web.kit.html import Html
 from app.web.kit.words import CALL_WORDS, LAMPS, LEVEL_WORDS, STATE_WORDS
 
-# ------------------------------------------------------------------------------------------------------- templates
-
 _ADDRESSES = frozenset(
     {"href", "src", "action", "formaction", "hx-get", "hx-post", "hx-sse:connect"}
     | {"data-base", "data-complete", "data-copy", "data-form", "data-root", "data-src"}

@@ -1,7 +1,7 @@
 """Server-sent events: a session's stream to each tab, and to scripts.
 
 After a silence the first change leaves at once; while changes keep coming, one message leaves each window, and what
-somebody waits for may leave before its end. What a message says is made by `patches`; here is when it leaves, how it is
+somebody waits for may leave before its end. What a message says is made by `tab`; here is when it leaves, how it is
 written on the wire, and how many streams there may be.
 """
 

@@ -24,7 +24,6 @@ from app.web.log.row import log_rows
 FOUND_ROWS: Final = 200
 METHODS: Final = 200
 
-# ------------------------------------------------------------------------------------------------------------ filter
 
 DIRECTIONS: Final = (("", "Both"), ("out", "Sent"), ("in", "Received"))
 KINDS: Final = (

@@ -23,8 +23,6 @@ from app.web.lists.keys import listed
 from app.web.lists.view import annotation_text
 from app.web.resources.routes import detail, resource_href
 
-# ---------------------------------------------------------------------------------------------------------- templates
-
 
 @dataclass(slots=True)
 class Template(Context):

@@ -20,8 +20,6 @@ from app.web.kit.templates import Context
 from app.web.kit.words import target_json, text_of, transport_words
 from app.web.session.ping import PingView, ping_view
 
-# ---------------------------------------------------------------------------------------------------------- overview
-
 
 @dataclass(slots=True, frozen=True)
 class Offer:

@@ -23,8 +23,6 @@ from app.web.lists.view import Entry, ListView, Window, list_json, list_view
 from app.web.tools.form import ToolForm
 from app.web.tools.links import Argument, annotation_words, arguments_of, tool_link
 
-# ------------------------------------------------------------------------------------------------------------- tools
-
 
 def tools_view(session: Workspace, window: Window | None = None) -> ListView:
     """The list of tools; also a part of the stream (`#tools`)."""
