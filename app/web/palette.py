@@ -34,7 +34,7 @@ async def palette(request: Request) -> Response:
     async with anyio.create_task_group() as group:
         for name in _LISTS:
             group.start_soon(session.lists.known, name, _LOOK_SECONDS)
-    return in_json({"items": items(session)})
+    return await in_json(lambda: {"items": items(session)})
 
 
 def items(session: Workspace) -> list[dict[str, Any]]:

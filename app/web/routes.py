@@ -27,8 +27,8 @@ from app.web.prompts import routes as prompts
 from app.web.resources import routes as resources
 from app.web.resources import template
 from app.web.session import about, options, overview, ping, roots, stderr
-from app.web.session.surroundings import AROUND, NOTICE
 from app.web.subscriptions import routes as subscriptions
+from app.web.surroundings import AROUND, NOTICE
 from app.web.tasks import routes as tasks
 from app.web.tools import routes as tools
 

@@ -13,7 +13,7 @@ from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget
 from app.sessions import Session
 from app.store import Store
-from app.web.connect import mcp_json as mcpjson
+from app.web.connect import mcp_json
 from app.web.connect.consent import consent
 from app.web.kit.request_bodies import COMMAND_LINE_LONGEST, Body, ConnectBody, FormErrors, connect_of_form
 from tests.drive import Felt, connect
@@ -69,7 +69,7 @@ async def test_h03_a_pasted_target_freezes_nobody(piece: str, place: str, tmp_pa
         "url": {"url": f"http://h/?{text}"},
     }[place]
     began = time.monotonic()
-    (found,) = mcpjson.read(json.dumps({"mcpServers": {"it": entry}}))
+    (found,) = mcp_json.read(json.dumps({"mcpServers": {"it": entry}}))
     target = found.target
     assert target is not None, found.problem
     if isinstance(target, StdioTarget):
@@ -91,8 +91,8 @@ async def test_h03_a_pasted_target_freezes_nobody(piece: str, place: str, tmp_pa
 
 def test_h03_what_is_pasted_has_a_size():
     with pytest.raises(FormErrors) as refused:
-        mcpjson.read(json.dumps({"mcpServers": {"it": {"command": "x" * 300_000}}}))
-    assert "paste at most 262,144 at a time" in refused.value.fields[mcpjson.FIELD][0]
+        mcp_json.read(json.dumps({"mcpServers": {"it": {"command": "x" * 300_000}}}))
+    assert "paste at most 262,144 at a time" in refused.value.fields[mcp_json.FIELD][0]
 
 
 def test_h03_a_command_line_has_a_size():

@@ -17,8 +17,7 @@ from app.core.forms import Entries, Field
 from app.core.json.pointer import split
 from app.core.times import wire_time
 from app.core.wire import Finding
-from app.web.asks import sampling as sampling_views
-from app.web.asks.sampling import Sampling
+from app.web.asks.sampling import SHOWN_TEXT, EditField, Sampling, edit_fields, last_words, sampling_view
 from app.web.kit import format, html
 from app.web.kit.words import finding_json
 
@@ -112,9 +111,9 @@ class AskCard:
         return self.whole or any(name.startswith("edit-") for name in self.typed)
 
     @property
-    def fields(self) -> list[sampling_views.EditField]:
+    def fields(self) -> list[EditField]:
         """What of the request can be changed by typing; made when a template asks."""
-        return sampling_views.fields(self.request)
+        return edit_fields(self.request)
 
     @property
     def open(self) -> bool:
@@ -174,7 +173,7 @@ def gist_of(ask: Ask) -> str:
     """The server's words; of a sampling request, which has many, the last."""
     if ask.message or ask.kind != "sampling":
         return ask.message
-    return sampling_views.last_words(ask.request)
+    return last_words(ask.request)
 
 
 def _origin_word(ask: Ask, call: Call | None) -> str:
@@ -207,8 +206,8 @@ def ask_card(
         icon=KINDS[ask.kind][0],
         origin=ask.origin,
         origin_word=_origin_word(ask, call),
-        message=ask.message if whole else html.cut(ask.message, sampling_views.SHOWN_TEXT),
-        gist=html.cut(gist_of(ask), sampling_views.SHOWN_TEXT),
+        message=ask.message if whole else html.cut(ask.message, SHOWN_TEXT),
+        gist=html.cut(gist_of(ask), SHOWN_TEXT),
         asked=wire_time(ask.asked_at),
         deadline=None if ask.expires_at is None else wire_time(ask.expires_at),
         total_seconds=None if task is None or task.ttl is None else task.ttl / 1000,
@@ -240,7 +239,7 @@ def ask_card(
             card.own_machine = link.loopback
     elif ask.kind == "sampling":
         if not ask.settled or ask.edited is not None:
-            card.sampling = sampling_views.sampling(ask.params, ask.edited, whole=whole)
+            card.sampling = sampling_view(ask.params, ask.edited, whole=whole)
     else:
         card.message = card.message or "The server asks which directories it may know about."
         card.roots = [root.uri for root in session.roots]

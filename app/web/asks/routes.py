@@ -9,22 +9,21 @@ from typing import Any, ClassVar
 
 import anyio
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, Response
 
 from app.core import forms
 from app.core.asks import Ask
 from app.core.errors import Invalid
 from app.core.forms import Entries
 from app.sessions import Workspace
-from app.web.asks import sampling as sampling_views
-from app.web.asks import stage as stage_views
 from app.web.asks.card import KINDS, TYPED, AskCard, ask_card, ask_json, filled
+from app.web.asks.sampling import edited, typed_edits
+from app.web.asks.stage import STAGE, stage_page, stage_view
 from app.web.door.denied import Denied, invalid, unknown
 from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
-from app.web.kit.html import page_bytes
 from app.web.kit.request_bodies import waiting_seconds
-from app.web.kit.responses import done, in_json, show, wants_json
+from app.web.kit.responses import back, by_htmx, done, in_html, in_json, show, show_page, wants_json
 from app.web.kit.templates import Context, fragment
 from app.web.live.page import page
 
@@ -36,14 +35,12 @@ class InboxPage(Context):
     template: ClassVar[str] = "asks/page.html"
     part: ClassVar[str | None] = "asks/_inbox.html"
     shell: Shell
-    session: Workspace
 
-    def as_json(self) -> dict[str, Any]:
-        inbox = self.session.inbox
-        return {
-            "open": [ask_json(ask) for ask in inbox.open],
-            "settled": [ask_json(ask) for ask in inbox.settled],
-        }
+
+def inbox_json(session: Workspace) -> dict[str, Any]:
+    """What waits, and what is settled, for scripts."""
+    inbox = session.inbox
+    return {"open": [ask_json(ask) for ask in inbox.open], "settled": [ask_json(ask) for ask in inbox.settled]}
 
 
 @dataclass(slots=True)
@@ -54,10 +51,6 @@ class AskPage(Context):
     part: ClassVar[str | None] = "asks/_card.html"
     shell: Shell
     ask: AskCard
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 # -------------------------------------------------------------------------------------------------------------- GET
@@ -72,7 +65,7 @@ async def inbox(request: Request) -> Response:
             await session.events.wait(session.events.seq)
     if "count" in request.query_params:
         return PlainTextResponse(str(session.open_asks))
-    return await show(request, InboxPage(shell(session, "inbox", "Inbox"), session))
+    return await show(request, lambda: InboxPage(shell(session, "inbox", "Inbox")), lambda: inbox_json(session))
 
 
 @page("ask")
@@ -81,18 +74,17 @@ async def ask(request: Request) -> Response:
     session: Workspace = request.state.session
     found = _find(request)
     if "edit" not in request.query_params or wants_json(request):
-        return await show(request, _page(session, found))
+        return await show(request, lambda: _page(session, found), lambda: ask_json(found))
     if found.kind != "sampling" or found.settled:
         raise unknown("There is no request to edit any more.")
-    card = ask_card(session, found)
-    html = fragment("asks/_edit_fields.html", ask=card)
-    return Response(page_bytes(html), headers={"cache-control": "no-store"}, media_type="text/html; charset=utf-8")
+    return in_html(fragment("asks/_edit_fields.html", ask=ask_card(session, found)))
 
 
-@page("stage", stage_views.STAGE)
+@page("stage", STAGE)
 async def stage(request: Request) -> Response:
     """The sequence of asks at the size of a projector, the inbox in the middle."""
-    return await show(request, stage_views.stage(request.state.session))
+    session: Workspace = request.state.session
+    return await show(request, lambda: stage_page(session), lambda: stage_view(session).as_json())
 
 
 # ------------------------------------------------------------------------------------------------------------- POST
@@ -105,7 +97,7 @@ async def answer(request: Request) -> Response:
     if not request_bodies.is_form(request):
         said = (await request_bodies.read(request)).data
         await session.asks.answer(found, said, request.state.identity)
-        return in_json(ask_json(found))
+        return await in_json(lambda: ask_json(found))
     form = Entries(await request_bodies.pairs(request))
     tree, said, errors = _said(found, form)
     typed = _typed(form)
@@ -116,12 +108,10 @@ async def answer(request: Request) -> Response:
     except Invalid as refused:
         homeless = forms.place(tree, refused.fields) if tree is not None else _flat(refused)
         card = ask_card(session, found, tree=tree, errors=homeless or [refused.message], typed=typed)
-        return await show(request, AskPage(_shell(session, found), card, {}), 422)
-    if wants_json(request):
-        return in_json(ask_json(found))
-    if request.headers.get("hx-request") != "true":
-        return RedirectResponse(f"/s/{session.id}/asks/{found.id}", 303)
-    return await show(request, _page(session, found))
+        return await show(request, lambda: AskPage(_shell(session, found), card), dict, 422)
+    if by_htmx(request) and not wants_json(request):
+        return await show_page(request, _page(session, found))
+    return await back(request, f"/s/{session.id}/asks/{found.id}", lambda: ask_json(found))
 
 
 async def form(request: Request) -> Response:
@@ -133,7 +123,7 @@ async def form(request: Request) -> Response:
     if operation is not None:
         forms.operate(entries, operation)
     card = ask_card(session, found, tree=forms.build(found.schema, form=entries))
-    return await show(request, AskPage(_shell(session, found), card, {}))
+    return await show(request, lambda: AskPage(_shell(session, found), card), dict)
 
 
 async def request(request: Request) -> Response:
@@ -145,7 +135,7 @@ async def request(request: Request) -> Response:
         if "request" not in said:
             raise invalid({"/request": ["Say the request, or null for the one that came."]})
         session.asks.edit(found, said["request"])
-        return in_json(ask_json(found))
+        return await in_json(lambda: ask_json(found))
     form = Entries(await request_bodies.pairs(request))
     typed = _typed(form)
     errors: list[str] = []
@@ -153,7 +143,7 @@ async def request(request: Request) -> Response:
         if form.first("edit") == "original":
             session.asks.edit(found, None)
         else:
-            changed, wrong = sampling_views.edited(found.request, sampling_views.typed_edits(form))
+            changed, wrong = edited(found.request, typed_edits(form))
             if wrong:
                 raise Invalid("Some of it cannot be read.", wrong)
             session.asks.edit(found, changed)
@@ -161,7 +151,8 @@ async def request(request: Request) -> Response:
     except Invalid as refused:
         errors = _flat(refused)
     card = ask_card(session, found, errors=errors, typed=typed)
-    return await show(request, AskPage(_shell(session, found), card, ask_json(found)), 422 if errors else 200)
+    status = 422 if errors else 200
+    return await show(request, lambda: AskPage(_shell(session, found), card), lambda: ask_json(found), status)
 
 
 async def clear(request: Request) -> Response:
@@ -169,9 +160,7 @@ async def clear(request: Request) -> Response:
     session: Workspace = request.state.session
     (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
     session.inbox.clear()
-    if wants_json(request):
-        return in_json({"open": session.open_asks})
-    return RedirectResponse(f"/s/{session.id}", 303)
+    return await back(request, f"/s/{session.id}", lambda: {"open": session.open_asks})
 
 
 def _said(found: Ask, form: Entries) -> tuple[forms.Field | None, dict[str, Any], dict[str, list[str]]]:
@@ -221,8 +210,8 @@ def _as_typed(tree: forms.Field, value: Any, errors: dict[str, list[str]]) -> di
 
 def _said_by_hand(found: Ask, form: Entries, said: dict[str, Any]) -> dict[str, list[str]]:
     """The answer to a sampling, and the request as it was edited beside it; what cannot be read."""
-    if typed := sampling_views.typed_edits(form):
-        request, wrong = sampling_views.edited(found.request, typed)
+    if typed := typed_edits(form):
+        request, wrong = edited(found.request, typed)
         if wrong:
             return wrong
         if request != found.request:
@@ -244,7 +233,7 @@ def _said_by_hand(found: Ask, form: Entries, said: dict[str, Any]) -> dict[str, 
 def _typed(form: Entries) -> dict[str, str]:
     """What a card has beside the fields of a form, as it was typed."""
     typed = {name: text for name in TYPED if (text := form.first(name)) is not None}
-    return typed | sampling_views.typed_edits(form)
+    return typed | typed_edits(form)
 
 
 def _flat(refused: Invalid) -> list[str]:
@@ -264,17 +253,13 @@ def _shell(session: Workspace, found: Ask) -> Shell:
 
 
 def _page(session: Workspace, found: Ask) -> AskPage:
-    return AskPage(_shell(session, found), ask_card(session, found, whole=True), ask_json(found))
+    return AskPage(_shell(session, found), ask_card(session, found, whole=True))
 
 
 async def reopen(request: Request) -> Response:
     """Take back an answer that waits for the others of its round."""
     session: Workspace = request.state.session
-    ask = session.inbox.asks.get(request.path_params["aid"])
-    if ask is None:
-        raise unknown("There is no such ask. Settled ones are forgotten after a while.")
+    ask = _find(request)
     (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
     session.rounds.reopen(ask)
-    if wants_json(request):
-        return in_json({"id": ask.id, "state": ask.state})
-    return done(request, f"/s/{session.id}/asks/{ask.id}")
+    return await done(request, f"/s/{session.id}/asks/{ask.id}", lambda: {"id": ask.id, "state": ask.state})

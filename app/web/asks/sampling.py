@@ -83,7 +83,7 @@ class Sampling:
     more_tools: int = 0
 
 
-def sampling(params: dict[str, Any], edited: dict[str, Any] | None = None, *, whole: bool = False) -> Sampling:
+def sampling_view(params: dict[str, Any], edited: dict[str, Any] | None = None, *, whole: bool = False) -> Sampling:
     """A request, and what a person made of it; in the inbox, which every page has, by its last messages."""
     now = params if edited is None else edited
     preferences = now.get("modelPreferences")
@@ -208,7 +208,7 @@ def _block(block: Any) -> tuple[str, str]:
 # ------------------------------------------------------------------------------------------------------------ editing
 
 
-def fields(now: dict[str, Any]) -> list[EditField]:
+def edit_fields(now: dict[str, Any]) -> list[EditField]:
     """What can be changed by typing; the JSON at the end holds everything."""
     found = [EditField("edit-system", "System prompt", _text(now.get("systemPrompt")), 3)]
     for at, message in enumerate(_messages(now)):
@@ -236,7 +236,7 @@ def typed_edits(form: Entries) -> dict[str, str]:
 def edited(now: dict[str, Any], typed: dict[str, str]) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """A request with what was typed into the fields, and what cannot be read. Changed JSON counts before the fields."""
     # A browser sends every line break as one of its own, so a text that nobody touched may come back with others.
-    before = {one.name: one.text.replace("\r\n", "\n").replace("\r", "\n") for one in fields(now)}
+    before = {one.name: one.text.replace("\r\n", "\n").replace("\r", "\n") for one in edit_fields(now)}
     text = typed.get("edit-json", "")
     if text.strip() and text.strip() != before["edit-json"].strip():
         try:

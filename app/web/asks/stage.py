@@ -127,11 +127,8 @@ class StagePage(Context):
     shell: Shell
     stage: StageView
 
-    def as_json(self) -> dict[str, Any]:
-        return self.stage.as_json()
 
-
-def stage(session: Workspace) -> StagePage:
+def stage_page(session: Workspace) -> StagePage:
     """The page of one session."""
     return StagePage(shell(session, "stage", "Stage"), stage_view(session))
 

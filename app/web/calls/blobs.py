@@ -25,10 +25,10 @@ from app.web.calls import media
 from app.web.calls.card import call_card, recent_calls
 from app.web.calls.result import address, result_of, show_result, text_at
 from app.web.door.denied import Denied, invalid, unknown
-from app.web.kit import html, json_tree
+from app.web.kit import json_tree
 from app.web.kit import markdown as markup
 from app.web.kit.lookup import call_of
-from app.web.kit.responses import in_json_apart, wants_json
+from app.web.kit.responses import in_html, in_json, wants_json
 from app.web.kit.templates import fragment
 
 _SHA = re.compile(r"[0-9a-f]{64}")
@@ -55,18 +55,13 @@ async def _value(request: Request, pointer: str = "") -> Any:
         raise unknown("There is no such place in the result.") from None
 
 
-def _html(text: str) -> Response:
-    headers = {"cache-control": "no-store"}
-    return Response(html.page_bytes(text), headers=headers, media_type="text/html; charset=utf-8")
-
-
 async def shown(request: Request) -> Response:
     """The result of a call as a part of its card: for the large ones, which no card brings along."""
     session: Workspace = request.state.session
     _, call = call_of(request)
     ready = await show_result(session, call, alone=False)
     card = call_card(session, call, shown=ready)
-    return _html(fragment("calls/_result.html", call=card))
+    return in_html(fragment("calls/_result.html", call=card))
 
 
 async def branch(request: Request) -> Response:
@@ -81,7 +76,7 @@ async def branch(request: Request) -> Response:
     offset = query.get("offset", "0")
     if not (offset.isascii() and offset.isdecimal() and len(offset) < 10):
         raise invalid({"/offset": ["A whole number, 0 or more."]})
-    return _html(str(json_tree.branch(value, int(offset), max_nodes=_PAGE_NODES)))
+    return in_html(str(json_tree.branch(value, int(offset), max_nodes=_PAGE_NODES)))
 
 
 async def search(request: Request) -> Response:
@@ -91,11 +86,11 @@ async def search(request: Request) -> Response:
     value = await _value(request)
     found = await apart(json_tree.find, value, wanted) if wanted else []
     if wants_json(request):
-        return await in_json_apart({"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
+        return await in_json(lambda: {"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
     session: Workspace = request.state.session
     shower = address(session.id, call_of(request)[1].id, "branch", root)
     hits = json_tree.hits(found, shower) if found else None
-    return _html(fragment("calls/_hits.html", wanted=wanted, hits=hits, count=len(found)))
+    return in_html(fragment("calls/_hits.html", wanted=wanted, hits=hits, count=len(found)))
 
 
 async def result(request: Request) -> Response:
@@ -124,7 +119,7 @@ async def markdown(request: Request) -> Response:
     except KeyError:
         raise unknown("There is no such text in the result.") from None
     try:
-        return _html(str(await anyio.to_thread.run_sync(markup.markdown, text)))
+        return in_html(str(await anyio.to_thread.run_sync(markup.markdown, text)))
     except markup.TooMuch as why:
         raise Denied(413, "too-large", str(why)) from None
 

@@ -22,7 +22,7 @@ from app.web.calls.rounds import RoundsView, rounds_json, rounds_view
 from app.web.kit import format, json_tree
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
-from app.web.kit.templates import Context, Twofold
+from app.web.kit.templates import Context
 from app.web.kit.words import finding_json
 from app.web.lists.keys import key_at
 from app.web.tasks import sequence
@@ -334,11 +334,15 @@ def call_line(session: Workspace, call: Call) -> CallLine:
 
 
 @dataclass(slots=True)
-class Calls(Twofold):
+class Calls(Context):
     """Every call of the session, newest first."""
 
     template: ClassVar[str] = "calls/page.html"
     part: ClassVar[str | None] = "calls/_lines.html"
+
+    shell: Shell
+    lines: list[CallLine]
+    connected: bool
 
 
 _LISTED_RESULT = 16 * 1024
@@ -356,7 +360,7 @@ def _small_result(call: Call) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class CallView(Context):
-    """One call on its own page. Its JSON is made apart (`call_alone_json`): nothing of the page is in it."""
+    """One call on its own page."""
 
     template: ClassVar[str] = "calls/call.html"
     part: ClassVar[str | None] = "calls/_card.html"
@@ -375,15 +379,16 @@ async def call_alone_json(session: Workspace, call: Call) -> dict[str, Any]:
 
 def calls_page(session: Workspace) -> Calls:
     """The list of calls."""
-    listed = recent_calls(session)
     return Calls(
-        page=lambda: {
-            "shell": shell(session, "calls", "Calls"),
-            "lines": [call_line(session, call) for call in listed],
-            "connected": session.info.state == "ready",
-        },
-        json=lambda: {"calls": [_small_result(call) for call in listed]},
+        shell=shell(session, "calls", "Calls"),
+        lines=[call_line(session, call) for call in recent_calls(session)],
+        connected=session.info.state == "ready",
     )
+
+
+def calls_json(session: Workspace) -> dict[str, Any]:
+    """The list for scripts."""
+    return {"calls": [_small_result(call) for call in recent_calls(session)]}
 
 
 async def call_page(session: Workspace, call: Call, *, full: bool = False) -> CallView:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core.calls import Call
 from app.core.revisions import HANDSHAKE
@@ -19,7 +19,7 @@ from app.web.kit import format, json_tree, request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
 from app.web.kit.lookup import call_of
-from app.web.kit.responses import in_json_apart, show, wants_json
+from app.web.kit.responses import back, show
 from app.web.kit.templates import Context
 from app.web.live.page import page
 from app.web.live.parts import Each, View, refetch
@@ -156,10 +156,6 @@ class ComparePage(Context):
     part: ClassVar[str | None] = "calls/_compare.html"
     shell: Shell
     compare: CompareView
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 async def begin(request: Request) -> Response:
@@ -168,9 +164,7 @@ async def begin(request: Request) -> Response:
     (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
     session.comparisons.begin(call, request.state.identity)
     url = f"/s/{session.id}/calls/{call.id}/compare"
-    if wants_json(request):
-        return await in_json_apart(await compare_json(session, call), 202, {"location": url})
-    return RedirectResponse(url, 303)
+    return await back(request, url, lambda: compare_json(session, call), 202, {"location": url})
 
 
 def _compared(view: View) -> Html:
@@ -189,5 +183,8 @@ async def comparison(request: Request) -> Response:
     view = await compare_view(session, call)
     if view is None:
         raise unknown("This call was not compared yet. Its page has a button for that.")
-    frame = shell(session, "compare", f"{call.subject} in two eras", of=call.id)
-    return await show(request, ComparePage(frame, view, await compare_json(session, call)))
+    return await show(
+        request,
+        lambda: ComparePage(shell(session, "compare", f"{call.subject} in two eras", of=call.id), view),
+        lambda: compare_json(session, call),
+    )

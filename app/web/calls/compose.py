@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core.rules import stateless
 from app.sessions import Workspace
@@ -18,7 +18,7 @@ from app.web.door.denied import Denied, invalid
 from app.web.kit import format, request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.lookup import call_with
-from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.responses import go, show, show_page, started, wants_json
 from app.web.kit.templates import Context
 from app.web.live.page import page
 
@@ -79,9 +79,6 @@ class Checked(Context):
     def values(self) -> dict[str, Any]:
         return {"check": self}
 
-    def as_json(self) -> dict[str, Any]:
-        return {"problem": self.problem or None, "forced": self.forced or None, "known": self.known}
-
 
 @dataclass(slots=True)
 class Composer(Context):
@@ -101,9 +98,6 @@ class Composer(Context):
     filled_from: str
     methods: list[tuple[str, str]]
     connected: bool
-
-    def as_json(self) -> dict[str, Any]:
-        return {"method": self.method, "params": self.params, "methods": [name for name, _ in self.methods]}
 
 
 def _methods(session: Workspace) -> list[tuple[str, str]]:
@@ -188,7 +182,7 @@ async def compose(request: Request) -> Response:
             notification=call.notification,
             filled_from=call.id.lstrip("c"),
         )
-        return await show(request, page)
+        return await _shown(request, page)
     method = query.get("method", "")[:1000]
     sample = (METHODS | NOTIFICATIONS | MODERN).get(method)
     page = _page(
@@ -197,7 +191,12 @@ async def compose(request: Request) -> Response:
         params=format.pretty(sample) if sample else "",
         notification=method.startswith("notifications/"),
     )
-    return await show(request, page)
+    return await _shown(request, page)
+
+
+async def _shown(request: Request, page: Composer) -> Response:
+    methods = [name for name, _ in page.methods]
+    return await show(request, page, lambda: {"method": page.method, "params": page.params, "methods": methods})
 
 
 async def check(request: Request) -> Response:
@@ -205,7 +204,10 @@ async def check(request: Request) -> Response:
     session: Workspace = request.state.session
     body = await request_bodies.read(request)
     method, notification = body.text("method").strip()[:1000], body.text("as") == "notification"
-    return await show(request, check_of(session, method, body.text("params"), notification))
+    said = check_of(session, method, body.text("params"), notification)
+    return await show(
+        request, said, lambda: {"problem": said.problem or None, "forced": said.forced or None, "known": said.known}
+    )
 
 
 async def send(request: Request) -> Response:
@@ -229,7 +231,7 @@ async def send(request: Request) -> Response:
             timeout=body.text("timeout_ms"),
             errors=fault.fields,
         )
-        return await show(request, page, 422)
+        return await show_page(request, page, 422)
     # An empty box means no `params` at all, which is not the same as an empty object.
     params = wanted.params if body.text("params").strip() else None
     call = session.start_call(
@@ -239,9 +241,4 @@ async def send(request: Request) -> Response:
         notification=wanted.notification,
         by=request.state.identity,
     )
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})
-    if "hx-request" in request.headers:
-        return Response(headers={"hx-redirect": url})
-    return RedirectResponse(url, 303)
+    return await started(request, session, call, then=go)

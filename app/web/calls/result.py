@@ -40,9 +40,6 @@ _SEARCHABLE_TREE = 5 * _SEARCHABLE
 """a tree of a value, which is mostly markup, with more than this."""
 
 
-# ------------------------------------------------------------------------------------------------------------- calls
-
-
 def is_large(call: Call) -> bool:
     """Whether the reply of a call is too much to be read beside everything else."""
     reply = call.reply or b""

@@ -6,24 +6,18 @@ The state is opaque: the page shows how long it is, never what is in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from app.core.calls import Call
-from app.web.kit import format, request_bodies
-
-if TYPE_CHECKING:
-    from app.sessions import Workspace
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from app.core.calls import StatePlan
+from app.core.calls import Call, StatePlan
 from app.core.strict import Closed
 from app.sessions import Workspace
+from app.web.kit import format, request_bodies
 from app.web.kit.lookup import call_of
-from app.web.kit.responses import done, in_json, wants_json
+from app.web.kit.responses import back, done, started
 
 ECHOES = {
     "same": "the same bytes went back",
@@ -195,9 +189,11 @@ async def change(request: Request) -> Response:
         session.rounds.plan_state(call, wanted.state.plan())
     if wanted.limit is not None:
         session.rounds.raise_limit(call, wanted.limit)
-    if wants_json(request):
-        return in_json({"id": call.id, "rounds": rounds_json(call), "round_limit": call.round_limit})
-    return done(request, f"/s/{session.id}/calls/{call.id}")
+    return await done(
+        request,
+        f"/s/{session.id}/calls/{call.id}",
+        lambda: {"id": call.id, "rounds": rounds_json(call), "round_limit": call.round_limit},
+    )
 
 
 async def resend(request: Request) -> Response:
@@ -206,7 +202,4 @@ async def resend(request: Request) -> Response:
     body = await request_bodies.read(request)
     wanted = body.read(ResendBody, lambda form: {"round": form.text("round"), "state": _state_of_form(form)})
     again = session.rounds.resend(call, wanted.round, wanted.state.plan(), request.state.identity)
-    url = f"/s/{session.id}/calls/{again.id}"
-    if wants_json(request):
-        return in_json({"id": again.id, "url": url, "state": again.state, "retry_of": call.id}, 202, {"location": url})
-    return RedirectResponse(url, 303)
+    return await started(request, session, again, then=back, retry_of=call.id)

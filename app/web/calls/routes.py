@@ -7,19 +7,20 @@ from starlette.responses import Response
 
 from app.core.errors import Conflict
 from app.sessions import Workspace
-from app.web.calls.card import call_alone_json, call_page, calls_page
+from app.web.calls.card import call_alone_json, call_page, calls_json, calls_page
 from app.web.calls.live import ALONE, LINES
 from app.web.kit import request_bodies
 from app.web.kit.lookup import call_of
 from app.web.kit.request_bodies import waiting_seconds
-from app.web.kit.responses import done, in_json, in_json_apart, show, wants_json
+from app.web.kit.responses import done, show, started
 from app.web.lists.keys import LOOK_SECONDS
 from app.web.live.page import page
 
 
 @page("calls", LINES)
 async def calls(request: Request) -> Response:
-    return await show(request, calls_page(request.state.session))
+    session: Workspace = request.state.session
+    return await show(request, lambda: calls_page(session), lambda: calls_json(session))
 
 
 @page("call", ALONE)
@@ -27,12 +28,8 @@ async def call(request: Request) -> Response:
     session, found = call_of(request)
     if seconds := waiting_seconds(request):
         await session.wait_call(found, seconds)
-    if wants_json(request):
-        return await in_json_apart(await call_alone_json(session, found))
-    return await show(request, await call_page(session, found, full="full" in request.query_params))
-
-
-# ------------------------------------------------------------------------------------------------------------ calls
+    full = "full" in request.query_params
+    return await show(request, lambda: call_page(session, found, full=full), lambda: call_alone_json(session, found))
 
 
 async def start(request: Request) -> Response:
@@ -53,10 +50,7 @@ async def start(request: Request) -> Response:
         force=wanted.force,
         by=request.state.identity,
     )
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})
-    return done(request, url)
+    return await started(request, session, call)
 
 
 async def cancel(request: Request) -> Response:
@@ -64,9 +58,7 @@ async def cancel(request: Request) -> Response:
     await request_bodies.nothing(request)
     session, call = call_of(request)
     session.cancel_call(call.id)
-    if wants_json(request):
-        return await in_json_apart(await call_alone_json(session, call))
-    return done(request, f"/s/{session.id}/calls/{call.id}")
+    return await done(request, f"/s/{session.id}/calls/{call.id}", lambda: call_alone_json(session, call))
 
 
 async def retry(request: Request) -> Response:
@@ -77,7 +69,4 @@ async def retry(request: Request) -> Response:
         raise Conflict("This call is still running. Wait for it, or cancel it first.")
     call = session.start_call(before.method, before.params, notification=before.notification, by=request.state.identity)
     call.retry_of = before.id
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        return in_json({"id": call.id, "url": url, "state": call.state, "retry_of": before.id}, 202, {"location": url})
-    return done(request, url)
+    return await started(request, session, call, retry_of=before.id)

@@ -15,8 +15,6 @@ from app.sessions import Workspace
 from app.web.door.denied import invalid
 from app.web.kit.lookup import call_of
 
-# ------------------------------------------------------------------------------------------------------------ handler
-
 
 def wire_of(session: Workspace, call: Call) -> Wire:
     """How a call travelled, as far as this session still knows."""

@@ -7,14 +7,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from app.core.options import Options
 from app.core.targets import AnyTarget, StdioTarget, target_digest
 from app.sessions import Identity, Workspace
 from app.web.kit.frame import Shell, shell
 from app.web.kit.templates import Context
-from app.web.kit.words import target_json
 
 
 class Proposals:
@@ -39,8 +38,6 @@ class Proposals:
         found = self._kept.pop((identity.id, digest), None)
         return None if found is None or found[0] < self._clock() else found[1:]
 
-
-# ----------------------------------------------------------------------------------------------------------- consent
 
 _ROOT = "runs something with the rights of another user, usually root"
 _DELETES = "deletes files without asking"
@@ -109,13 +106,9 @@ class Consent(Context):
     cwd: str | None
     env: list[str]
     digest: str
-    target: dict[str, Any] | None
     hides: bool
     """Whether a secret of the command line is hidden; the person may have it shown."""
     reveal: bool
-
-    def as_json(self) -> dict[str, Any]:
-        return {"consent": {"target": self.target, "confirm": self.digest}}
 
 
 def consent(session: Workspace | None, target: StdioTarget, *, reveal: bool = False) -> Consent:
@@ -129,7 +122,6 @@ def consent(session: Workspace | None, target: StdioTarget, *, reveal: bool = Fa
         cwd=target.cwd,
         env=sorted(target.env),
         digest=target_digest(target),
-        target=target_json(target),
         hides=shown_argv != argv,
         reveal=reveal,
     )

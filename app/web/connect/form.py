@@ -103,9 +103,6 @@ class ConnectFields:
     """Whether the secrets behind the masks of the line or the address are still known."""
 
 
-# ------------------------------------------------------------------------------------------------------ connect form
-
-
 _ANY = ("", "not set")
 _LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _OPTIONS: tuple[tuple[str, str, str, str, str, tuple[tuple[str, str], ...]], ...] = (
@@ -386,6 +383,7 @@ class ConnectForm(Context):
     connected: bool
 
     def as_json(self) -> dict[str, Any]:
+        """What there is to choose from, when several servers were pasted; what is wrong, else."""
         if self.form.choices:
             return {"choices": [asdict(one) for one in self.form.choices]}
         fields_json = {pointer: [text] for pointer, text in self.form.errors.items()}

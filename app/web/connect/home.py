@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from app.core.times import wire_time
 from app.sessions import Identity, SessionRegistry, Workspace
-from app.settings import Settings
 from app.web.connect.form import (
     ConnectFields,
     TargetLine,
@@ -22,8 +21,6 @@ from app.web.kit import format
 from app.web.kit.responses import show
 from app.web.kit.templates import Context
 from app.web.kit.words import STATE_WORDS, target_json
-
-# -------------------------------------------------------------------------------------------------------------- home
 
 
 @dataclass(slots=True, frozen=True)
@@ -49,11 +46,6 @@ class Home(Context):
     saved: list[TargetLine]
     recent: list[TargetLine]
     form: ConnectFields
-    sessions_json: list[dict[str, Any]]
-    targets_json: list[dict[str, Any]]
-
-    def as_json(self) -> dict[str, Any]:
-        return {"sessions": self.sessions_json, "targets": self.targets_json}
 
 
 def _session_line(session: Workspace) -> SessionLine:
@@ -69,16 +61,25 @@ def _session_line(session: Workspace) -> SessionLine:
     )
 
 
-def home_page(registry: SessionRegistry, identity: Identity, settings: Settings, *, target: str = "") -> Home:
+def _newest(registry: SessionRegistry, identity: Identity) -> list[Workspace]:
+    return sorted(registry.of(identity), key=lambda one: one.number, reverse=True)
+
+
+def home_page(registry: SessionRegistry, identity: Identity, *, target: str = "") -> Home:
     """The first page; `target` is a kept one to begin the form with."""
-    sessions = sorted(registry.of(identity), key=lambda one: one.number, reverse=True)
     lines = target_lines(registry, identity)
     return Home(
-        sessions=[_session_line(session) for session in sessions],
+        sessions=[_session_line(session) for session in _newest(registry, identity)],
         saved=[one for one in lines if one.name],
         recent=[one for one in lines if not one.name],
         form=connect_fields(None, {"like": target} if target else None, None, registry=registry, identity=identity),
-        sessions_json=[
+    )
+
+
+def home_json(registry: SessionRegistry, identity: Identity) -> dict[str, Any]:
+    """Open sessions and kept targets, for scripts."""
+    return {
+        "sessions": [
             {
                 "id": session.id,
                 "url": f"/s/{session.id}",
@@ -89,14 +90,17 @@ def home_page(registry: SessionRegistry, identity: Identity, settings: Settings,
                 "seq": session.events.seq,
                 "created_at": wire_time(session.created_at),
             }
-            for session in sessions
+            for session in _newest(registry, identity)
         ],
-        targets_json=[kept_json(one) for one in registry.store.of(identity.id)],
-    )
+        "targets": [kept_json(one) for one in registry.store.of(identity.id)],
+    }
 
 
 async def home(request: Request) -> Response:
-    state = request.app.state
-    await state.registry.store.loaded()
+    registry: SessionRegistry = request.app.state.registry
+    identity: Identity = request.state.identity
+    await registry.store.loaded()
     target = request.query_params.get("target", "")
-    return await show(request, home_page(state.registry, request.state.identity, state.settings, target=target))
+    return await show(
+        request, lambda: home_page(registry, identity, target=target), lambda: home_json(registry, identity)
+    )

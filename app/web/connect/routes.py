@@ -19,25 +19,16 @@ from app.core.targets import AnyTarget, DemoTarget, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry, Workspace
 from app.sessions.identity import LOCAL
 from app.web.calls.result import values
-from app.web.connect import mcp_json as mcpjson
-from app.web.connect import targets
+from app.web.connect import mcp_json, targets
 from app.web.connect.consent import consent
 from app.web.connect.form import ChoiceLine, connect_form
 from app.web.door.denied import Denied
 from app.web.kit import request_bodies
 from app.web.kit.lookup import client
 from app.web.kit.request_bodies import Body, FormErrors
-from app.web.kit.responses import done, go, in_json, show, wants_json
+from app.web.kit.responses import done, go, show, show_page, wants_json
 from app.web.live.page import page
-from app.web.session.overview import overview_page
-
-
-@page("connect", notice=False)
-async def form(request: Request) -> Response:
-    values = {"like": target} if (target := request.query_params.get("target")) else None
-    form = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
-    return await show(request, form)
-
+from app.web.session.overview import overview_json
 
 spawns = logging.getLogger("parley.spawn")
 
@@ -67,9 +58,7 @@ async def open_session(request: Request) -> Response:
             await registry.close(session)
             raise
     url = f"/s/{session.id}"
-    if wants_json(request):
-        return in_json({"id": session.id, "url": url}, 201, {"location": url})
-    return go(request, url)
+    return await go(request, url, lambda: {"id": session.id, "url": url}, 201, {"location": url})
 
 
 async def close(request: Request) -> Response:
@@ -78,9 +67,7 @@ async def close(request: Request) -> Response:
     await request_bodies.nothing(request)
     await request.app.state.registry.close(session)
     values.closed(session.id)
-    if wants_json(request):
-        return in_json({"id": session.id, "closed": True})
-    return go(request, "/")
+    return await go(request, "/", lambda: {"id": session.id, "closed": True})
 
 
 # ---------------------------------------------------------------------------------------------------------- connect
@@ -98,6 +85,14 @@ class _Plan:
     reveal: bool = False
 
 
+@page("connect", notice=False)
+async def form(request: Request) -> Response:
+    """The connect form of a session; `target` is a kept one to fill it with."""
+    values = {"like": target} if (target := request.query_params.get("target")) else None
+    page = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
+    return await show(request, page, page.as_json)
+
+
 async def connect(request: Request) -> Response:
     """Begin to connect. The page says that it closes the connection that is open; a script has to do so itself."""
     session = client(request)
@@ -113,9 +108,7 @@ async def connect(request: Request) -> Response:
     if body.is_form and session.info.state in {"connecting", "ready"}:
         await session.disconnect()
     _start(request.app.state.registry, session, plan, request.state.identity)
-    if wants_json(request):
-        return in_json(overview_page(session).as_json(), 202)
-    return go(request, f"/s/{session.id}")
+    return await go(request, f"/s/{session.id}", lambda: overview_json(session), 202)
 
 
 async def disconnect(request: Request) -> Response:
@@ -123,9 +116,7 @@ async def disconnect(request: Request) -> Response:
     session = client(request)
     await request_bodies.nothing(request)
     await session.disconnect()
-    if wants_json(request):
-        return in_json(overview_page(session).as_json())
-    return done(request, f"/s/{session.id}")
+    return await done(request, f"/s/{session.id}", lambda: overview_json(session))
 
 
 def begin(app: Starlette, target: AnyTarget) -> Session:
@@ -154,7 +145,7 @@ def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
         return _Plan(*chosen)
     if body.is_form and body.text("transport") == "mcpjson":
         given = body.read(request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)})
-        entries = mcpjson.read(body.text("mcp_json"))
+        entries = mcp_json.read(body.text("mcp_json"))
         if len(entries) > 1 or entries[0].target is None:
             raise _Choose(entries, given.options)
         return _Plan(entries[0].target, given.options)
@@ -179,7 +170,7 @@ def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
 class _Choose(Exception):
     """Several servers were pasted: a person says which."""
 
-    def __init__(self, entries: list[mcpjson.Entry], options: Options) -> None:
+    def __init__(self, entries: list[mcp_json.Entry], options: Options) -> None:
         super().__init__()
         self.entries, self.options = entries, options
 
@@ -210,7 +201,7 @@ async def _choices(request: Request, session: Workspace | None, body: Body, choi
         for one in choice.entries
     ]
     form = connect_form(session, state.registry, identity, values=body.data, choices=lines)
-    return await show(request, form)
+    return await show(request, form, form.as_json)
 
 
 def _must_ask(request: Request, plan: _Plan, body: Body) -> bool:
@@ -239,7 +230,7 @@ async def _ask(request: Request, session: Workspace | None, plan: _Plan) -> Resp
         }
         message = "This command was not started before. Post its digest as `confirm` to start it."
         raise Denied(409, "consent", message, detail=shown)
-    return await show(request, consent(session, target, reveal=plan.reveal))
+    return await show_page(request, consent(session, target, reveal=plan.reveal))
 
 
 def _start(registry: SessionRegistry, session: Session, plan: _Plan, by: Identity) -> None:
@@ -266,4 +257,4 @@ async def _form_again(request: Request, session: Workspace | None, body: Body, f
         raise fault
     state = request.app.state
     form = connect_form(session, state.registry, request.state.identity, values=body.data, errors=fault.fields)
-    return await show(request, form, 422)
+    return await show_page(request, form, 422)

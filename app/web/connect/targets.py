@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app import secrecy
 from app.core.options import Options
@@ -19,12 +19,12 @@ from app.core.targets import AnyTarget, HttpTarget, StdioTarget, Target
 from app.core.times import wire_time
 from app.sessions import SessionRegistry
 from app.store import Kept
-from app.web.connect import mcp_json as mcpjson
+from app.web.connect import mcp_json
 from app.web.connect.form import connect_form, kept_json
 from app.web.door.denied import Denied, unknown
 from app.web.kit import request_bodies
 from app.web.kit.request_bodies import Body, FormErrors
-from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.responses import back, show_page, wants_json
 
 
 class SaveBody(Closed):
@@ -49,15 +49,12 @@ async def save(request: Request) -> Response:
             raise
         identity = request.state.identity
         form = connect_form(None, registry, identity, values=body.data, errors=fault.fields)
-        return await show(request, form, 422)
+        return await show_page(request, form, 422)
     kept, trouble = [], ""
     for one in wanted:
         kept.append(await registry.store.save(owner, one.target, one.options, one.name))
         trouble = registry.store.trouble or trouble
-    if wants_json(request):
-        _on_disk(kept[0], trouble)
-        return in_json(kept_json(kept[0]), 201)
-    return RedirectResponse("/", 303)
+    return await back(request, "/", lambda: _on_disk(kept[0], trouble, kept_json(kept[0])), 201)
 
 
 async def rename(request: Request) -> Response:
@@ -67,10 +64,7 @@ async def rename(request: Request) -> Response:
     body = await request_bodies.read(request)
     wanted = body.read(RenameBody, lambda form: {"name": form.text("name")})
     kept = await registry.store.rename(kept.owner, kept.id, wanted.name)
-    if wants_json(request):
-        _on_disk(kept, registry.store.trouble)
-        return in_json(kept_json(kept))
-    return RedirectResponse("/", 303)
+    return await back(request, "/", lambda: _on_disk(kept, registry.store.trouble, kept_json(kept)))
 
 
 async def delete(request: Request) -> Response:
@@ -80,17 +74,17 @@ async def delete(request: Request) -> Response:
     body = await request_bodies.read(request)
     body.read(request_bodies.Nothing, lambda form: {})
     await registry.store.delete(kept.owner, kept.id)
-    if wants_json(request):
-        _on_disk(kept, registry.store.trouble)
-        return in_json({"id": kept.id, "deleted": True, "time": wire_time(registry.wall())})
-    return RedirectResponse("/", 303)
+    said = {"id": kept.id, "deleted": True, "time": wire_time(registry.wall())}
+    return await back(request, "/", lambda: _on_disk(kept, registry.store.trouble, said))
 
 
-def _on_disk(kept: Kept, trouble: str) -> None:
-    """A script hears of a change that ends with the process. People go back to a page that says so: Saving is off."""
+def _on_disk(kept: Kept, trouble: str, said: dict[str, Any]) -> dict[str, Any]:
+    """What is said to a script. Raises Denied when the change ends with the process; people go back to a page that says
+    so: Saving is off."""
     if trouble:
         words = f"This holds until Parley ends, but it could not be written: {trouble}"
         raise Denied(507, "not-saved", words, detail={"id": kept.id})
+    return said
 
 
 def _kept(request: Request) -> Kept:
@@ -108,10 +102,10 @@ def _wanted(request: Request, body: Body) -> list[SaveBody]:
     options = body.read(
         request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)}
     ).options
-    entries = mcpjson.read(body.text("mcp_json"))
+    entries = mcp_json.read(body.text("mcp_json"))
     usable = [SaveBody(target=one.target, options=options, name=one.name[:200]) for one in entries if one.target]
     if not usable:
-        raise FormErrors({mcpjson.FIELD: [f"{one.name[:60]}: {one.problem}" for one in entries]})
+        raise FormErrors({mcp_json.FIELD: [f"{one.name[:60]}: {one.problem}" for one in entries]})
     return usable
 
 

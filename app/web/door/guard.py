@@ -90,7 +90,7 @@ class SecurityHeaders:
             return
         started = False
 
-        async def armoured(message: Message) -> None:
+        async def guarded(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
@@ -98,12 +98,12 @@ class SecurityHeaders:
             await send(message)
 
         try:
-            await self.app(scope, receive, armoured)
+            await self.app(scope, receive, guarded)
         except Exception as fault:
             if started:
                 # Too late for an answer: the server closes the socket, so that nobody takes a part for the whole.
                 raise
-            await refuse(scope, receive, armoured, fault)
+            await refuse(scope, receive, guarded, fault)
 
 
 def put_on(headers: MutableHeaders) -> None:

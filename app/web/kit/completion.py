@@ -99,8 +99,8 @@ async def complete(request: Request) -> Response:
     if len(values) > SHOWN and call.legs and call.legs[-1].reply_seq is not None:
         session.messages.remark(call.legs[-1].reply_seq, catalogue.too_many_suggestions(count=len(values)))
     total = found.get("total") if isinstance(found, dict) else None
-    return in_json(
-        {
+    return await in_json(
+        lambda: {
             "values": values[:SHOWN],
             "total": total if isinstance(total, int) and not isinstance(total, bool) else None,
             "hasMore": len(values) > SHOWN or (isinstance(found, dict) and found.get("hasMore") is True),

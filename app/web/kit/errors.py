@@ -2,14 +2,14 @@
 
 The web raises: the families of the domain, pydantic's `ValidationError` for a body that does not fit, or `Denied`
 for what only the web knows (no such path, too large, not signed in). `understood` is the one place that maps them.
-Knows no page; `answers` renders.
+The pages that say no are here too; `responses` chooses among them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
@@ -109,9 +109,6 @@ class SignedOut(Context):
     outside: bool = False
     """Whether the address lacks the path below which browsers live."""
 
-    def as_json(self) -> dict[str, Any]:
-        return {"error": {"kind": "signed-out", "message": self.message, "fields": {}}}
-
 
 def signed_out(reason: str = "", *, outside: bool = False) -> SignedOut:
     """The 401 page; `reason` says why a given code was not taken."""
@@ -148,14 +145,11 @@ class Problem(Context):
     session: str
     """The address of the session in which it happened; "" outside of one."""
 
-    def as_json(self) -> dict[str, Any]:
-        return {"error": {"kind": self.kind, "message": self.message, "fields": self.fields}}
-
 
 def problem(
     status: int, kind: str, message: str, fields: dict[str, list[str]] | None = None, *, session: str = ""
 ) -> Problem:
-    """The page, the part and the JSON of a refusal."""
+    """The page and the part of a refusal."""
     title, advice = _PROBLEMS.get(status, ("It did not work", "Go back and try it again."))
     # In a session the sentence itself says what is missing, and the way back is beside it.
     return Problem(status, kind, title, message, "" if session and status == 404 else advice, fields or {}, session)

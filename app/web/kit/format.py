@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from app.core.figures import grouped, measured
 from app.core.times import moment
-
-if TYPE_CHECKING:
-    pass
 
 _ENDS: Final = 2_048
 

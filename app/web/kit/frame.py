@@ -20,9 +20,6 @@ from app.web.tools.links import ToolLink, tool_links
 RAIL_TOOLS = 200
 
 
-# --------------------------------------------------------------------------------------------------------- the shell
-
-
 @dataclass(slots=True, frozen=True)
 class NavItem:
     """One line of the rail."""

@@ -10,15 +10,12 @@ import hashlib
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from markupsafe import Markup
 
 from app.core import hidden
 from app.core.figures import grouped
-
-if TYPE_CHECKING:
-    pass
 
 MAX_NAME: Final = 1_000
 MAX_TEXT: Final = 100_000

@@ -8,16 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from markupsafe import Markup
 
 from app.core.figures import grouped
 from app.core.json import pointer as pointers
 from app.web.door.root import at
-
-if TYPE_CHECKING:
-    pass
 from app.web.kit.format import plural
 from app.web.kit.html import Html, esc, esc_exact
 
@@ -27,9 +24,6 @@ MAX_DEPTH: Final = 60
 MAX_KEY: Final = 500
 """A longer key is shown by its beginning, and addressed by its place."""
 _SHORT = 72
-
-
-# --------------------------------------------------------------------------------------------------------- JSON view
 
 
 def _scalar(value: Any, max_string: int) -> str:

@@ -11,13 +11,11 @@ from markupsafe import Markup
 
 from app.core import links
 from app.core.figures import grouped
+from app.web.kit.html import visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
-from app.web.kit.html import visible
-
-# ---------------------------------------------------------------------------------------------------------- Markdown
 
 MARKDOWN_CHARACTERS: Final = 64 * 1024
 MARKDOWN_SECONDS: Final = 2.0

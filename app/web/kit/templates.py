@@ -6,7 +6,6 @@ A context says which template it fills and which part of it stands alone. Knows 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,8 +23,6 @@ from app.web.door.root import at, root
 from app.web.kit import format, html
 from app.web.kit.html import Html
 from app.web.kit.words import CALL_WORDS, LAMPS, LEVEL_WORDS, STATE_WORDS
-
-# ------------------------------------------------------------------------------------------------------- templates
 
 _ADDRESSES = frozenset(
     {"href", "src", "action", "formaction", "hx-get", "hx-post", "hx-sse:connect"}
@@ -119,27 +116,10 @@ def fragment(template: str, /, **context: Any) -> Html:
 
 @dataclass(slots=True)
 class Context:
-    """The base of every context: which page it fills, which part stands for it, and its JSON."""
+    """The base of every context: which template it fills, and which part of it stands alone."""
 
     template: ClassVar[str]
     part: ClassVar[str | None] = None
 
-    def as_json(self) -> dict[str, Any]:
-        raise NotImplementedError
-
     def values(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
-
-
-@dataclass(slots=True)
-class Twofold(Context):
-    """A context that makes only what is asked for: the values of its template, or its JSON (H12)."""
-
-    page: Callable[[], dict[str, Any]]
-    json: Callable[[], dict[str, Any]]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json()
-
-    def values(self) -> dict[str, Any]:
-        return self.page()

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
 from app.core.wire import Finding
-
-if TYPE_CHECKING:
-    pass
-
-# ------------------------------------------------------------------------------------------------- words and labels
 
 STATE_WORDS = {
     "none": "not connected",

@@ -11,8 +11,6 @@ from app.sessions.lists import ListName
 from app.web.door.denied import Denied, unknown
 from app.web.kit import html
 
-# -------------------------------------------------------------------------------------------------- keys of the tools
-
 _INDEX = re.compile(r"~(\d{1,6})")
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core.errors import Conflict
 from app.core.strict import Closed
 from app.sessions import Workspace
 from app.sessions.lists import LISTS, ListName
 from app.web.kit import request_bodies
-from app.web.kit.responses import in_json_apart, wants_json
+from app.web.kit.responses import done
 
 
 class ListBody(Closed):
@@ -26,14 +26,6 @@ def _of_form(form: request_bodies.Body) -> dict[str, Any]:
     return {"pages": form.text("pages")} if form.text("pages") else {}
 
 
-async def _done(request: Request, session: Workspace, href: str, as_json: Callable[[Workspace], Any]) -> Response:
-    if wants_json(request):
-        return await in_json_apart(as_json(session))
-    if "hx-request" in request.headers:
-        return Response(status_code=204)
-    return RedirectResponse(f"/s/{session.id}/{href}", 303)
-
-
 async def read_again(request: Request, name: ListName, href: str, as_json: Callable[[Workspace], Any]) -> Response:
     """Ask the server for a list once more."""
     session: Workspace = request.state.session
@@ -44,7 +36,7 @@ async def read_again(request: Request, name: ListName, href: str, as_json: Calla
     if session.info.state == "ready" and not session.lists.offered(name):
         raise Conflict(f"The server did not declare `{LISTS[name].capability}`, so Parley does not ask for a list.")
     await session.lists.refresh(name)
-    return await _done(request, session, href, as_json)
+    return await done(request, f"/s/{session.id}/{href}", lambda: as_json(session))
 
 
 async def read_on(request: Request, name: ListName, href: str, as_json: Callable[[Workspace], Any]) -> Response:
@@ -53,4 +45,4 @@ async def read_on(request: Request, name: ListName, href: str, as_json: Callable
     (await request_bodies.read(request)).read(request_bodies.Nothing, lambda form: {})
     session.lists.more(name)
     await session.lists.settled(name)
-    return await _done(request, session, href, as_json)
+    return await done(request, f"/s/{session.id}/{href}", lambda: as_json(session))

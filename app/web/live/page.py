@@ -10,18 +10,15 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.sessions import Workspace
-from app.web.kit.responses import show
-from app.web.kit.templates import Context
 from app.web.live.parts import Live
 from app.web.live.tab import Shown
 
-Answer = Context | Response
-Handler = Callable[[Request], Awaitable[Answer]]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(slots=True, frozen=True, eq=False)
 class Page:
-    """What a GET shows. Its context is drawn as HTML, or is its JSON when that is asked for; or it answers by itself.
+    """What a GET shows, and what of it lives.
 
     `name` is what its tabs call it when they ask for their stream; `live` is what they then hear of besides what every
     page has; `numbers` are figures in the page, by element id."""
@@ -35,9 +32,7 @@ class Page:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: a `Page` is an application of its own, which a route leads to."""
-        request = Request(scope, receive, send)
-        answer = await self.handler(request)
-        response = answer if isinstance(answer, Response) else await show(request, answer)
+        response = await self.handler(Request(scope, receive, send))
         await response(scope, receive, send)
 
 

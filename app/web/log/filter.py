@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 from urllib.parse import urlencode
 
 import anyio.to_thread
@@ -24,7 +24,6 @@ from app.web.log.row import log_rows
 FOUND_ROWS: Final = 200
 METHODS: Final = 200
 
-# ------------------------------------------------------------------------------------------------------------ filter
 
 DIRECTIONS: Final = (("", "Both"), ("out", "Sent"), ("in", "Received"))
 KINDS: Final = (
@@ -171,13 +170,10 @@ def matches(
 
 @dataclass(slots=True)
 class LogMatchesPart(Context):
-    """The answer to a tab that filters, and the JSON of a filtered log."""
+    """The answer to a tab that filters."""
 
     template: ClassVar[str] = "log/_matches.html"
     part: ClassVar[str | None] = "log/_matches.html"
 
     base: str
     found: LogMatches
-
-    def as_json(self) -> dict[str, Any]:
-        raise NotImplementedError

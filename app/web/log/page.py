@@ -10,13 +10,15 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from app.core.log import MessageLog
 from app.core.wire import Exchange, Message
 from app.sessions import Workspace
 from app.web.door.denied import unknown
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
+from app.web.kit.json_text import json_bytes
 from app.web.kit.request_bodies import whole_number
-from app.web.kit.responses import json_bytes, show, wants_json
+from app.web.kit.responses import by_htmx, show, show_page, wants_json
 from app.web.kit.templates import Context
 from app.web.live.page import page
 from app.web.log.filter import LogFilter, LogMatches, LogMatchesPart, matches, search
@@ -33,6 +35,7 @@ from app.web.log.view import (
 JSON_ROWS = 1_000
 JSON_RAW_BYTES = 4 * 1024 * 1024
 EXPORT_ROWS: Final = 200
+_GONE: Final = "There is no such message. The oldest ones leave the log first."
 _BARE: Final = 50
 """HTTP requests without a message on the page."""
 
@@ -50,7 +53,7 @@ async def export_lines(session: Workspace, wanted: LogFilter) -> AsyncIterator[b
 
 @dataclass(slots=True)
 class Log(Context):
-    """The log: rows for the page, messages for scripts."""
+    """The log as a page."""
 
     template: ClassVar[str] = "log/page.html"
     part: ClassVar[str | None] = "log/_earlier.html"
@@ -61,48 +64,31 @@ class Log(Context):
     earlier: int | None
     dropped: int
     found: LogMatches
-    session: Workspace
+    http: list[ExchangeView]
+    """The newest HTTP requests that carried no message, which no row shows."""
+
+
+@dataclass(slots=True, frozen=True)
+class Portion:
+    """Which messages a script asks for: from one on, or before one; all of them, or what a filter found."""
+
     after: int | None
     before: int | None
     limit: int | None
     matching: list[Message] | None
     """None without a filter."""
-    http: list[ExchangeView]
-    """The newest HTTP requests that carried no message, which no row shows."""
 
-    def as_json(self) -> dict[str, Any]:
-        log, limit = self.session.messages, self.limit or JSON_ROWS
-        after = self.after or 0
+    def messages(self, log: MessageLog) -> list[Message]:
+        limit, after = self.limit or JSON_ROWS, self.after or 0
         if self.matching is not None and self.before is not None:
-            chosen = [one for one in self.matching if one.seq < self.before][-limit:]
-        elif self.matching is not None:
-            chosen = [one for one in self.matching if one.seq > after][:limit]
-        else:
-            chosen = log.before(self.before, limit) if self.before is not None else log.after(after, limit)
-        rows: list[dict[str, Any]] = []
-        held = 0
-        for message in chosen:
-            held += message.size
-            if rows and held > JSON_RAW_BYTES:
-                break
-            rows.append(message_json(self.session, message))
-        first = log.first_seq
-        missing = log.rows_dropped > 0 and first is not None and after < first - 1
-        trimmed = missing or any(row.get("trimmed") for row in rows)
-        requests = self._requests(rows, after)
-        known = [after, *(row["seq"] for row in rows[-1:]), *(one.seq for one in requests[-1:])]
-        following = rows[-1]["seq"] if rows and self.before is not None else max(known)
-        return {
-            "messages": rows,
-            "next": following,
-            "trimmed": trimmed,
-            "exchanges": [placed_json(one) for one in requests],
-        }
+            return [one for one in self.matching if one.seq < self.before][-limit:]
+        if self.matching is not None:
+            return [one for one in self.matching if one.seq > after][:limit]
+        return log.before(self.before, limit) if self.before is not None else log.after(after, limit)
 
-    def _requests(self, rows: list[dict[str, Any]], after: int) -> list[Exchange]:
+    def requests(self, log: MessageLog, rows: list[dict[str, Any]]) -> list[Exchange]:
         """The HTTP requests that stand between these messages, and after the newest one. Whoever goes on from `next`
         meets each once. A filter chooses messages, and no requests."""
-        log = self.session.messages
         if self.matching is not None:
             return []
         if self.before is not None:
@@ -110,13 +96,34 @@ class Log(Context):
             return log.exchanges(0 if begins else rows[0]["seq"] - 1, self.before)
         newest = log.last(1)
         ends = not rows or rows[-1]["seq"] == newest[0].seq
-        return log.exchanges(after, None if ends else rows[-1]["seq"] + 1)
+        return log.exchanges(self.after or 0, None if ends else rows[-1]["seq"] + 1)
+
+
+def log_json(session: Workspace, wanted: Portion) -> dict[str, Any]:
+    """Messages for scripts, at most so many bytes of them at once."""
+    log, after = session.messages, wanted.after or 0
+    rows: list[dict[str, Any]] = []
+    held = 0
+    for message in wanted.messages(log):
+        held += message.size
+        if rows and held > JSON_RAW_BYTES:
+            break
+        rows.append(message_json(session, message))
+    first = log.first_seq
+    missing = log.rows_dropped > 0 and first is not None and after < first - 1
+    requests = wanted.requests(log, rows)
+    known = [after, *(row["seq"] for row in rows[-1:]), *(one.seq for one in requests[-1:])]
+    return {
+        "messages": rows,
+        "next": rows[-1]["seq"] if rows and wanted.before is not None else max(known),
+        "trimmed": missing or any(row.get("trimmed") for row in rows),
+        "exchanges": [placed_json(one) for one in requests],
+    }
 
 
 def log_page(
     session: Workspace,
     *,
-    after: int | None,
     before: int | None = None,
     limit: int | None = None,
     at: int | None = None,
@@ -145,11 +152,6 @@ def log_page(
         earlier=shown[0].seq if shown and first is not None and shown[0].seq > first else None,
         dropped=source.rows_dropped,
         found=matches(session, wanted, matching or [], before=before),
-        session=session,
-        after=after,
-        before=before,
-        limit=limit,
-        matching=matching if wanted else None,
         http=_bare(session),
     )
 
@@ -174,20 +176,13 @@ class MessageDetail(Context):
     dropped: int
     found: LogMatches
     http: list[ExchangeView]
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
-async def message_page(session: Workspace, seq: int) -> MessageDetail | None:
-    """One message of the log; None when it never existed or has left the log."""
-    one = session.messages.get(seq)
-    if one is None:
-        return None
-    page = log_page(session, after=None, at=seq, read=await read_pair(session, seq))
+async def message_page(session: Workspace, seq: int) -> MessageDetail:
+    """One message of the log, opened."""
+    page = log_page(session, at=seq, read=await read_pair(session, seq))
     if page.detail is None:
-        return None
+        raise unknown(_GONE)
     return MessageDetail(
         shell=page.shell,
         detail=page.detail,
@@ -196,7 +191,6 @@ async def message_page(session: Workspace, seq: int) -> MessageDetail | None:
         dropped=page.dropped,
         found=page.found,
         http=page.http,
-        json=message_json(session, one),
     )
 
 
@@ -206,11 +200,14 @@ async def log(request: Request) -> Response:
     after, before, limit = (whole_number(request, name) for name in ("after", "before", "limit"))
     wanted = LogFilter.of(request.query_params)
     matching = await search(session, wanted) if wanted else None
-    if matching is not None and "hx-request" in request.headers and not wants_json(request):
+    if matching is not None and by_htmx(request) and not wants_json(request):
         part = matches(session, wanted, matching, after=after, before=before)
-        return await show(request, LogMatchesPart(f"/s/{session.id}", part))
-    page = log_page(session, after=after, before=before, limit=limit, wanted=wanted, matching=matching)
-    return await show(request, page)
+        return await show_page(request, LogMatchesPart(f"/s/{session.id}", part))
+    return await show(
+        request,
+        lambda: log_page(session, before=before, limit=limit, wanted=wanted, matching=matching),
+        lambda: log_json(session, Portion(after, before, limit, matching)),
+    )
 
 
 async def export(request: Request) -> Response:
@@ -225,8 +222,9 @@ async def export(request: Request) -> Response:
 
 
 async def message(request: Request) -> Response:
+    session: Workspace = request.state.session
     seq = request.path_params["seq"]
-    found = await message_page(request.state.session, int(seq)) if seq.isdecimal() and len(seq) < 16 else None
+    found = session.messages.get(int(seq)) if seq.isdecimal() and len(seq) < 16 else None
     if found is None:
-        raise unknown("There is no such message. The oldest ones leave the log first.")
-    return await show(request, found)
+        raise unknown(_GONE)
+    return await show(request, lambda: message_page(session, found.seq), lambda: message_json(session, found))

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from markupsafe import Markup
 
 from app.core.wire import Finding, Message
+from app.sessions import Workspace
 from app.web.door.root import at
 from app.web.kit import html
-
-if TYPE_CHECKING:
-    pass
-from app.sessions import Workspace
 from app.web.kit.format import clock, duration, size
 from app.web.kit.html import ICONS, Html, esc, esc_exact
-
-# ---------------------------------------------------------------------------------------------------------- log rows
 
 _KIND = {kind: kind for kind in ("request", "response", "error", "notification", "invalid")}
 _GLYPH = {"request": "req", "response": "res", "error": "res", "notification": "not", "invalid": "not"}

@@ -20,7 +20,7 @@ from app.sessions import Workspace
 from app.sessions.server_log import LEVELS, LogLine, rank
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
-from app.web.kit.responses import show, wants_json
+from app.web.kit.responses import show
 from app.web.kit.templates import Context, fragment
 from app.web.live.page import page
 from app.web.live.parts import Part, View
@@ -112,10 +112,6 @@ class Logging(Context):
     can_ask: bool
     modern: bool
     ping: PingView
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 def _newest(view: View) -> Html:
@@ -135,34 +131,39 @@ async def logging(request: Request) -> Response:
     """The log of the server, as the query wants it."""
     session: Workspace = request.state.session
     wanted = Wanted.of(request.query_params)
-    view = logging_view(session, wanted)
-    lines = [line for line in session.server_log.lines() if wanted.fits(line)] if wants_json(request) else []
-    return await show(
-        request,
-        Logging(
-            shell=shell(session, "logging", "Logging", of=wanted.query),
-            log=view,
-            loggers=sorted(session.server_log.loggers),
-            levels=LEVELS,
-            asked=session.options.log_level or "",
-            can_ask=session.info.state == "ready" and session.info.offers("logging"),
-            modern=not session.wire.sets_log_level,
-            ping=ping_view(session),
-            json={
-                "messages": [
-                    {
-                        "number": one.number,
-                        "seq": one.seq,
-                        "time": wire_time(one.at),
-                        "level": one.level,
-                        "logger": one.logger or None,
-                        "text": one.text,
-                    }
-                    for one in lines
-                ],
-                "count": view.count,
-                "loggers": session.server_log.loggers,
-                "level": session.options.log_level,
-            },
-        ),
+    return await show(request, lambda: logging_page(session, wanted), lambda: logging_json(session, wanted))
+
+
+def logging_page(session: Workspace, wanted: Wanted) -> Logging:
+    """The log of the server as a page."""
+    return Logging(
+        shell=shell(session, "logging", "Logging", of=wanted.query),
+        log=logging_view(session, wanted),
+        loggers=sorted(session.server_log.loggers),
+        levels=LEVELS,
+        asked=session.options.log_level or "",
+        can_ask=session.info.state == "ready" and session.info.offers("logging"),
+        modern=not session.wire.sets_log_level,
+        ping=ping_view(session),
     )
+
+
+def logging_json(session: Workspace, wanted: Wanted) -> dict[str, Any]:
+    """Every line that is kept and fits, for scripts."""
+    return {
+        "messages": [
+            {
+                "number": one.number,
+                "seq": one.seq,
+                "time": wire_time(one.at),
+                "level": one.level,
+                "logger": one.logger or None,
+                "text": one.text,
+            }
+            for one in session.server_log.lines()
+            if wanted.fits(one)
+        ],
+        "count": session.server_log.count,
+        "loggers": session.server_log.loggers,
+        "level": session.options.log_level,
+    }

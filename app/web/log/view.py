@@ -19,8 +19,6 @@ from app.web.kit import format, json_tree
 from app.web.kit.html import Html
 from app.web.kit.words import finding_json
 
-# --------------------------------------------------------------------------------------------------------------- log
-
 
 def message_json(session: Workspace, message: Message) -> dict[str, Any]:
     """One message for scripts: `raw` is text, or null with `raw_base64` where the bytes are not UTF-8."""

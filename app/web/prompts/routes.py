@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core.calls import Call
 from app.core.rules import catalogue
@@ -19,7 +19,7 @@ from app.web.kit import json_tree, request_bodies
 from app.web.kit.completion import FieldView
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
-from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.responses import by_htmx, show, show_page, started, wants_json
 from app.web.kit.templates import Context
 from app.web.kit.words import text_of
 from app.web.lists.keys import LOOK_SECONDS, find_item, keys_of, listed
@@ -66,10 +66,6 @@ class Prompts(Context):
 
     shell: Shell
     prompts: ListView
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 def _json(session: Workspace) -> dict[str, Any]:
@@ -82,13 +78,11 @@ async def prompts(request: Request) -> Response:
     session: Workspace = request.state.session
     seconds = session.options.request_timeout_ms / 1000 if wants_json(request) else LOOK_SECONDS
     await session.lists.known("prompts", seconds)
+    window = Window.of(request.query_params)
     return await show(
         request,
-        Prompts(
-            shell=shell(session, "prompts", "Prompts"),
-            prompts=prompts_view(session, Window.of(request.query_params)),
-            json=_json(session) if wants_json(request) else {},
-        ),
+        lambda: Prompts(shell(session, "prompts", "Prompts"), prompts_view(session, window)),
+        lambda: _json(session),
     )
 
 
@@ -124,10 +118,6 @@ class Prompt(Context):
     complete_href: str
     listed: Html
     cards: list[CallCard]
-    raw: Any
-
-    def as_json(self) -> dict[str, Any]:
-        return {"prompt": self.raw, "key": self.key}
 
 
 def is_get_of(call: Call, name: Any) -> bool:
@@ -187,7 +177,6 @@ def _page(
         complete_href=f"/s/{session.id}/complete",
         listed=json_tree.tree(item, open_depth=2, label="As listed"),
         cards=[call_card(session, call) for call in recent[:CARDS]],
-        raw=item,
     )
 
 
@@ -203,7 +192,11 @@ async def prompt(request: Request) -> Response:
             {name: text for name, text in given.items() if isinstance(text, str)} if isinstance(given, dict) else {}
         )
     number = call.id.lstrip("c") if call is not None and values else ""
-    return await show(request, _page(session, key, item, values, filled_from=number))
+    return await show(
+        request,
+        lambda: _page(session, key, item, values, filled_from=number),
+        lambda: {"prompt": item, "key": key},
+    )
 
 
 async def get(request: Request) -> Response:
@@ -218,17 +211,12 @@ async def get(request: Request) -> Response:
     if missing and not body.text("_force"):
         if wants_json(request):
             raise invalid({f"/arguments/{name}": ["The server wants a value here."] for name in missing})
-        return await show(request, _page(session, key, item, typed, missing=missing), 422)
+        return await show_page(request, _page(session, key, item, typed, missing=missing), 422)
     arguments = {name: text for name, text in typed.items() if text}
     params: dict[str, Any] = {"name": item.get("name")} | ({"arguments": arguments} if arguments else {})
     call = session.start_call("prompts/get", params, by=request.state.identity)
     if missing:
         session.calls.note(call, catalogue.required_argument_left_out(missing=", ".join(missing)))
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})
-    if "hx-request" not in request.headers:
-        return RedirectResponse(url, 303)
-    if not body.text("_refused"):
-        return Response(status_code=204)
-    return await show(request, _page(session, key, item, typed))
+    if wants_json(request) or not by_htmx(request) or not body.text("_refused"):
+        return await started(request, session, call)
+    return await show_page(request, _page(session, key, item, typed))

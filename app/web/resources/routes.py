@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core.calls import Call
 from app.core.strict import Closed
@@ -24,7 +24,7 @@ from app.web.door.denied import unknown
 from app.web.kit import format, json_tree, request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
-from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.responses import show, started, wants_json
 from app.web.kit.templates import Context, fragment
 from app.web.kit.words import text_of
 from app.web.lists.keys import LOOK_SECONDS, keys_of
@@ -68,6 +68,13 @@ def resources_view(session: Workspace, window: Window) -> ListView:
     return list_view(session, "resources", window, entry, href=f"/s/{session.id}/resources")
 
 
+def detail(item: dict[str, Any]) -> str:
+    """Type and size, as the server says them."""
+    size = item.get("size")
+    said = format.size(size) if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else ""
+    return ", ".join(part for part in (text_of(item.get("mimeType"))[:80], said) if part)
+
+
 def templates_view(session: Workspace, window: Window) -> ListView:
     """The templates; also a part of the stream (`#templates`)."""
     keys = keys_of(session.lists["templates"])
@@ -95,10 +102,6 @@ class Resources(Context):
     shell: Shell
     resources: ListView
     subscribed: int
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 @dataclass(slots=True)
@@ -110,10 +113,6 @@ class Templates(Context):
 
     shell: Shell
     templates: ListView
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 def _resources_json(session: Workspace) -> dict[str, Any]:
@@ -136,14 +135,15 @@ async def resources(request: Request) -> Response:
     """The list of resources. Looking at it is what has it read."""
     session: Workspace = request.state.session
     await session.lists.known("resources", _timeout(request, session))
+    window = Window.of(request.query_params)
     return await show(
         request,
-        Resources(
+        lambda: Resources(
             shell=shell(session, "resources", "Resources"),
-            resources=resources_view(session, Window.of(request.query_params)),
+            resources=resources_view(session, window),
             subscribed=len(session.resources.subscribed),
-            json=_resources_json(session) if wants_json(request) else {},
         ),
+        lambda: _resources_json(session),
     )
 
 
@@ -152,13 +152,11 @@ async def templates(request: Request) -> Response:
     """The list of templates, likewise."""
     session: Workspace = request.state.session
     await session.lists.known("templates", _timeout(request, session))
+    window = Window.of(request.query_params)
     return await show(
         request,
-        Templates(
-            shell=shell(session, "templates", "Resource templates"),
-            templates=templates_view(session, Window.of(request.query_params)),
-            json=_templates_json(session) if wants_json(request) else {},
-        ),
+        lambda: Templates(shell(session, "templates", "Resource templates"), templates_view(session, window)),
+        lambda: _templates_json(session),
     )
 
 
@@ -221,10 +219,6 @@ class Resource(Context):
     listed: Html | None
     watch: WatchView
     cards: list[CallCard]
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 def is_read_of(call: Call, uri: str) -> bool:
@@ -271,32 +265,38 @@ async def resource(request: Request) -> Response:
         raise unknown("Which resource? The address names it by its `uri`, of at most 8,000 characters.")
     listing = await session.lists.known("resources", LOOK_SECONDS)
     item = listing.by_name(uri, "uri")
-    known = item or {}
-    watch = watch_view(session, uri)
     recent = reads(session, uri)
     return await show(
-        request,
-        Resource(
-            shell=shell(session, "resource", uri, of=uri),
-            uri=uri,
-            title=text_of(known.get("title")) or text_of(known.get("name")) or uri,
-            name=text_of(known.get("name")),
-            description=text_of(known.get("description")),
-            detail=detail(known),
-            notes=annotation_text(known.get("annotations")),
-            icons=icon_text(known),
-            listed=None if item is None else json_tree.tree(item, open_depth=2, label="As listed"),
-            watch=watch,
-            cards=[call_card(session, call) for call in recent],
-            json={
-                "uri": uri,
-                "resource": item,
-                "subscribed": watch.subscribed,
-                "updates": watch.updates,
-                "calls": [call.id for call in recent],
-            },
-        ),
+        request, lambda: _page(session, uri, item, recent), lambda: _resource_json(session, uri, item, recent)
     )
+
+
+def _page(session: Workspace, uri: str, item: dict[str, Any] | None, recent: list[Call]) -> Resource:
+    known = item or {}
+    return Resource(
+        shell=shell(session, "resource", uri, of=uri),
+        uri=uri,
+        title=text_of(known.get("title")) or text_of(known.get("name")) or uri,
+        name=text_of(known.get("name")),
+        description=text_of(known.get("description")),
+        detail=detail(known),
+        notes=annotation_text(known.get("annotations")),
+        icons=icon_text(known),
+        listed=None if item is None else json_tree.tree(item, open_depth=2, label="As listed"),
+        watch=watch_view(session, uri),
+        cards=[call_card(session, call) for call in recent],
+    )
+
+
+def _resource_json(session: Workspace, uri: str, item: dict[str, Any] | None, recent: list[Call]) -> dict[str, Any]:
+    watched = session.resources.by_uri.get(uri)
+    return {
+        "uri": uri,
+        "resource": item,
+        "subscribed": watched is not None and watched.subscribed,
+        "updates": 0 if watched is None else watched.updates,
+        "calls": [call.id for call in recent],
+    }
 
 
 class _UriBody(Closed):
@@ -312,7 +312,7 @@ async def read(request: Request) -> Response:
     session: Workspace = request.state.session
     wanted = (await request_bodies.read(request)).read(_UriBody, lambda form: {"uri": form.text("uri")})
     call = session.start_call("resources/read", {"uri": wanted.uri}, by=request.state.identity)
-    return _started(request, session, call, wanted.uri)
+    return await started(request, session, call, url=resource_href(session, wanted.uri))
 
 
 async def subscribe(request: Request) -> Response:
@@ -322,20 +322,4 @@ async def subscribe(request: Request) -> Response:
         _WatchBody, lambda form: {"uri": form.text("uri"), "subscribe": form.text("subscribe") or "true"}
     )
     call = session.resources.subscribe(wanted.uri, wanted.subscribe, by=request.state.identity)
-    return _started(request, session, call, wanted.uri)
-
-
-def _started(request: Request, session: Workspace, call: Call, uri: str) -> Response:
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})
-    if "hx-request" in request.headers:
-        return Response(status_code=204)
-    return RedirectResponse(resource_href(session, uri), 303)
-
-
-def detail(item: dict[str, Any]) -> str:
-    """Type and size, as the server says them."""
-    size = item.get("size")
-    said = format.size(size) if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else ""
-    return ", ".join(part for part in (text_of(item.get("mimeType"))[:80], said) if part)
+    return await started(request, session, call, url=resource_href(session, wanted.uri))

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core.uritemplate import BadTemplate, UriTemplate, Value, Variable
 from app.sessions import Workspace
 from app.web.door.denied import invalid
-from app.web.kit import format, html, json_tree, request_bodies
+from app.web.kit import format, json_tree, request_bodies
 from app.web.kit.completion import FieldView
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
-from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.responses import go, in_html, in_json, show, show_page, started, wants_json
 from app.web.kit.templates import Context, fragment
 from app.web.kit.words import text_of
 from app.web.lists.keys import listed
 from app.web.lists.view import annotation_text
 from app.web.live.page import page
 from app.web.resources.routes import detail, resource_href
-
-# ---------------------------------------------------------------------------------------------------------- templates
 
 
 @dataclass(slots=True)
@@ -52,10 +50,6 @@ class Template(Context):
     expand_href: str
     complete_href: str
     listed: Html
-    raw: Any = field(default=None)
-
-    def as_json(self) -> dict[str, Any]:
-        return {"template": self.raw, "key": self.key, "variables": [one.name for one in self.fields], "uri": self.uri}
 
 
 async def _find(request: Request) -> tuple[Workspace, str, dict[str, Any]]:
@@ -111,7 +105,6 @@ def _page(session: Workspace, key: str, item: dict[str, Any], values: dict[str, 
         expand_href=f"{base}/resources/templates/expand/{address}",
         complete_href=f"{base}/complete",
         listed=json_tree.tree(item, open_depth=2, label="As listed"),
-        raw=item,
     )
 
 
@@ -128,7 +121,9 @@ async def template(request: Request) -> Response:
     """The page of a template; values of variables may stand in the query."""
     session, key, item = await _find(request)
     values = {name[4:]: text for name, text in request.query_params.items() if name.startswith("arg.")}
-    return await show(request, _page(session, key, item, values))
+    made = _page(session, key, item, values)
+    names = [one.name for one in made.fields]
+    return await show(request, made, lambda: {"template": item, "key": key, "variables": names, "uri": made.uri})
 
 
 async def expand(request: Request) -> Response:
@@ -136,10 +131,8 @@ async def expand(request: Request) -> Response:
     session, key, item = await _find(request)
     made = _page(session, key, item, _typed(await request_bodies.read(request)))
     if wants_json(request):
-        return in_json({"uri": made.uri, "error": made.problem or None})
-    part = fragment("resources/_expanded.html", uri=made.uri, problem=made.problem)
-    headers = {"cache-control": "no-store"}
-    return Response(html.page_bytes(part), media_type="text/html; charset=utf-8", headers=headers)
+        return await in_json(lambda: {"uri": made.uri, "error": made.problem or None})
+    return in_html(fragment("resources/_expanded.html", uri=made.uri, problem=made.problem))
 
 
 async def read_template(request: Request) -> Response:
@@ -152,12 +145,6 @@ async def read_template(request: Request) -> Response:
         words = made.problem or "Type a value for at least one variable."
         if wants_json(request):
             raise invalid({"/arguments": [words]})
-        return await show(request, _page(session, key, item, typed, words), 422)
+        return await show_page(request, _page(session, key, item, typed, words), 422)
     call = session.start_call("resources/read", {"uri": made.uri}, by=request.state.identity)
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        answer = {"id": call.id, "url": url, "state": call.state, "uri": made.uri}
-        return in_json(answer, 202, {"location": url})
-    if "hx-request" in request.headers:
-        return Response(headers={"hx-redirect": resource_href(session, made.uri)})
-    return RedirectResponse(resource_href(session, made.uri), 303)
+    return await started(request, session, call, then=go, url=resource_href(session, made.uri), uri=made.uri)

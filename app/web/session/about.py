@@ -14,8 +14,6 @@ from app.web.kit import format
 from app.web.kit.responses import show
 from app.web.kit.templates import Context
 
-# ------------------------------------------------------------------------------------------- about, signed out, problem
-
 
 @dataclass(slots=True)
 class About(Context):
@@ -25,25 +23,26 @@ class About(Context):
 
     settings: list[tuple[str, str]]
     limits: list[tuple[str, str]]
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 def about_page(settings: Settings) -> About:
-    """The settings, without secrets."""
-    plain = settings.model_dump(mode="json", exclude={"token", "limits"})
-    plain["script_access"] = settings.token is not None
-    limits = settings.limits.model_dump(mode="json")
+    """The settings in words."""
+    plain, limits = about_json(settings).values()
     return About(
         settings=[(key, format.gist(value, 200) if value is not None else "not set") for key, value in plain.items()],
         limits=[
             (key, f"{grouped(value)}" if isinstance(value, int) else f"{value:g}") for key, value in limits.items()
         ],
-        json={"settings": plain, "limits": limits},
     )
 
 
+def about_json(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The settings, without secrets."""
+    plain = settings.model_dump(mode="json", exclude={"token", "limits"})
+    plain["script_access"] = settings.token is not None
+    return {"settings": plain, "limits": settings.limits.model_dump(mode="json")}
+
+
 async def about(request: Request) -> Response:
-    return await show(request, about_page(request.app.state.settings))
+    settings: Settings = request.app.state.settings
+    return await show(request, lambda: about_page(settings), lambda: about_json(settings))

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.core.options import Options
 from app.web.kit import request_bodies
 from app.web.kit.lookup import client
-from app.web.kit.responses import done, in_json, wants_json
+from app.web.kit.responses import done
 
 
 async def options(request: Request) -> Response:
@@ -23,6 +23,4 @@ async def options(request: Request) -> Response:
         # A form sends every field it shows; only what the person changed is a wish.
         changes = {key: value for key, value in changes.items() if value != now[key]}
     await session.change_options(changes)
-    if wants_json(request):
-        return in_json(session.options.model_dump(mode="json"))
-    return done(request, f"/s/{session.id}")
+    return await done(request, f"/s/{session.id}", lambda: session.options.model_dump(mode="json"))

@@ -12,17 +12,15 @@ from app.core.times import wire_time
 from app.core.wire import Finding
 from app.sessions import Workspace
 from app.web.kit import format, json_tree
-from app.web.kit.frame import figures, shell
+from app.web.kit.frame import Shell, figures, shell
 from app.web.kit.html import Html
 from app.web.kit.request_bodies import waiting_seconds
 from app.web.kit.responses import show
-from app.web.kit.templates import Twofold, fragment
+from app.web.kit.templates import Context, fragment
 from app.web.kit.words import target_json, text_of, transport_words
 from app.web.live.page import page
 from app.web.live.parts import Part, View
-from app.web.session.ping import PING, ping_view
-
-# ---------------------------------------------------------------------------------------------------------- overview
+from app.web.session.ping import PING, PingView, ping_view
 
 
 @dataclass(slots=True, frozen=True)
@@ -183,11 +181,15 @@ def connection_view(session: Workspace) -> ConnectionView:
 
 
 @dataclass(slots=True)
-class Overview(Twofold):
+class Overview(Context):
     """The connection: who the server is, what both sides offer, how it came about, what went wrong."""
 
     template: ClassVar[str] = "session/page.html"
     part: ClassVar[str | None] = "session/_connection.html"
+
+    shell: Shell
+    connection: ConnectionView
+    ping: PingView
 
 
 def connection_json(session: Workspace) -> dict[str, Any]:
@@ -225,12 +227,9 @@ def connection_json(session: Workspace) -> dict[str, Any]:
 def overview_page(session: Workspace) -> Overview:
     """The first page of a session."""
     return Overview(
-        page=lambda: {
-            "shell": shell(session, "overview", session.label),
-            "connection": connection_view(session),
-            "ping": ping_view(session),
-        },
-        json=lambda: overview_json(session),
+        shell=shell(session, "overview", session.label),
+        connection=connection_view(session),
+        ping=ping_view(session),
     )
 
 
@@ -273,4 +272,4 @@ async def overview(request: Request) -> Response:
     session: Workspace = request.state.session
     if seconds := waiting_seconds(request):
         await session.wait_connection(seconds)
-    return await show(request, overview_page(session))
+    return await show(request, lambda: overview_page(session), lambda: overview_json(session))

@@ -7,14 +7,14 @@ from typing import Any
 
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app import bounds
 from app.core.strict import Closed
 from app.core.times import wire_time
 from app.sessions import Workspace
 from app.web.kit import format, request_bodies
-from app.web.kit.responses import in_json, wants_json
+from app.web.kit.responses import done
 from app.web.kit.templates import fragment
 from app.web.live.parts import Part
 
@@ -77,18 +77,17 @@ async def ping(request: Request) -> Response:
         session.pings.repeat(wanted.every_ms)
     else:
         await session.pings.ping(by=request.state.identity)
-    if wants_json(request):
-        last = session.pings.last
-        return in_json(
-            {
-                "ms": None if last is None else last.ms,
-                "error": (last.error or None) if last is not None else None,
-                "at": None if last is None else wire_time(last.at),
-                "sent": session.pings.sent,
-                "failed": session.pings.failed,
-                "every_ms": session.pings.every_ms,
-            }
-        )
-    if "hx-request" in request.headers:
-        return Response(status_code=204)
-    return RedirectResponse(f"/s/{session.id}/logging", 303)
+    return await done(request, f"/s/{session.id}/logging", lambda: ping_json(session))
+
+
+def ping_json(session: Workspace) -> dict[str, Any]:
+    """How the last ping went, and what comes."""
+    last = session.pings.last
+    return {
+        "ms": None if last is None else last.ms,
+        "error": (last.error or None) if last is not None else None,
+        "at": None if last is None else wire_time(last.at),
+        "sent": session.pings.sent,
+        "failed": session.pings.failed,
+        "every_ms": session.pings.every_ms,
+    }

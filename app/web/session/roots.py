@@ -15,7 +15,7 @@ from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.lookup import client
 from app.web.kit.request_bodies import FormErrors
-from app.web.kit.responses import go, in_json, show, wants_json
+from app.web.kit.responses import go, show, show_page, wants_json
 from app.web.kit.templates import Context, fragment
 from app.web.kit.words import list_of
 from app.web.live.page import page
@@ -35,9 +35,6 @@ class Roots(Context):
     rows: list[tuple[str, str]]
     errors: dict[str, str]
 
-    def as_json(self) -> dict[str, Any]:
-        return {"roots": [root.wire() for root in self.roots]}
-
 
 def roots_page(
     session: Workspace, *, values: dict[str, Any] | None = None, errors: dict[str, list[str]] | None = None
@@ -56,12 +53,18 @@ def roots_page(
     )
 
 
+def roots_json(session: Workspace) -> dict[str, Any]:
+    """The list as it is sent."""
+    return {"roots": [root.wire() for root in session.roots]}
+
+
 @page(
     "roots",
     Part("#roots", ["roots.changed"], lambda view: fragment("session/_roots.html", roots=view.session.roots)),
 )
 async def roots(request: Request) -> Response:
-    return await show(request, roots_page(request.state.session))
+    session: Workspace = request.state.session
+    return await show(request, lambda: roots_page(session), lambda: roots_json(session))
 
 
 async def change(request: Request) -> Response:
@@ -74,10 +77,8 @@ async def change(request: Request) -> Response:
     except FormErrors as fault:
         if wants_json(request):
             raise
-        return await show(request, roots_page(session, values=body.data, errors=fault.fields), 422)
+        return await show_page(request, roots_page(session, values=body.data, errors=fault.fields), 422)
     if len(wanted) > most:
         raise invalid({"/roots": [f"At most {most} roots."]})
     await session.set_roots(wanted)
-    if wants_json(request):
-        return in_json(roots_page(session).as_json())
-    return go(request, f"/s/{session.id}/roots")
+    return await go(request, f"/s/{session.id}/roots", lambda: roots_json(session))

@@ -36,16 +36,6 @@ class Stderr(Context):
     """How many of them complain of our probe."""
     has_process: bool
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "lines": [
-                {"number": one.number, "time": wire_time(one.at), "text": one.text, "by_probe": one.by_probe}
-                for one in self.lines
-            ],
-            "count": self.count,
-            "by_probe": self.by_probe,
-        }
-
 
 def stderr_page(session: Workspace) -> Stderr:
     """The lines still kept."""
@@ -56,6 +46,18 @@ def stderr_page(session: Workspace) -> Stderr:
         by_probe=session.stderr.by_probe,
         has_process=not isinstance(session.target, HttpTarget),
     )
+
+
+def stderr_json(session: Workspace) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "lines": [
+            {"number": one.number, "time": wire_time(one.at), "text": one.text, "by_probe": one.by_probe}
+            for one in session.stderr.lines()
+        ],
+        "count": session.stderr.count,
+        "by_probe": session.stderr.by_probe,
+    }
 
 
 def _lines(view: View, had: int | None) -> Html:
@@ -70,4 +72,5 @@ def _lines(view: View, had: int | None) -> Html:
     Part("#stderr-probe", _ON, lambda view: fragment(_PROBE, by_probe=view.session.stderr.by_probe)),
 )
 async def stderr(request: Request) -> Response:
-    return await show(request, stderr_page(request.state.session))
+    session: Workspace = request.state.session
+    return await show(request, lambda: stderr_page(session), lambda: stderr_json(session))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core.rules import stateless
 from app.core.strict import Closed
@@ -17,7 +17,7 @@ from app.web.door.denied import unknown
 from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
-from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.responses import done, show
 from app.web.kit.templates import Context, fragment
 from app.web.live.page import page
 from app.web.live.parts import Part, View
@@ -32,10 +32,6 @@ class SubscriptionsPage(Context):
     part: ClassVar[str | None] = "subscriptions/_subscriptions.html"
     shell: Shell
     subscriptions: SubscriptionsView
-    json: dict[str, Any]
-
-    def as_json(self) -> dict[str, Any]:
-        return self.json
 
 
 class Filter(Closed):
@@ -67,9 +63,11 @@ def _draw(view: View) -> Html:
 @page("subscriptions", Part("#subscriptions", ("subscription.changed", "connection.changed"), _draw))
 async def subscriptions(request: Request) -> Response:
     session: Workspace = request.state.session
-    listed = [subscription_json(one) for one in session.subscriptions.all.values()]
-    frame = shell(session, "subscriptions", "Subscriptions")
-    return await show(request, SubscriptionsPage(frame, subscriptions_view(session), {"subscriptions": listed}))
+    return await show(
+        request,
+        lambda: SubscriptionsPage(shell(session, "subscriptions", "Subscriptions"), subscriptions_view(session)),
+        lambda: {"subscriptions": [subscription_json(one) for one in session.subscriptions.all.values()]},
+    )
 
 
 async def begin(request: Request) -> Response:
@@ -79,7 +77,7 @@ async def begin(request: Request) -> Response:
     asked = wanted.notifications.model_dump()
     if wanted.tasks:
         asked["taskIds"] = [*asked["taskIds"], *task_ids(session)]
-    return _done(request, session, session.subscriptions.open(asked), 202)
+    return await _done(request, session, session.subscriptions.open(asked), 202)
 
 
 async def stop(request: Request) -> Response:
@@ -87,14 +85,14 @@ async def stop(request: Request) -> Response:
     session, one = _find(request)
     (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
     session.subscriptions.stop(one)
-    return _done(request, session, one, 200)
+    return await _done(request, session, one, 200)
 
 
 async def again(request: Request) -> Response:
     """Ask for the same once more."""
     session, one = _find(request)
     (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
-    return _done(request, session, session.subscriptions.again(one), 202)
+    return await _done(request, session, session.subscriptions.again(one), 202)
 
 
 def _find(request: Request) -> tuple[Workspace, Subscription]:
@@ -105,9 +103,5 @@ def _find(request: Request) -> tuple[Workspace, Subscription]:
     return session, one
 
 
-def _done(request: Request, session: Workspace, one: Subscription, status: int) -> Response:
-    if wants_json(request):
-        return in_json(subscription_json(one), status)
-    if "hx-request" in request.headers:
-        return Response(status_code=204)
-    return RedirectResponse(f"/s/{session.id}/subscriptions", 303)
+async def _done(request: Request, session: Workspace, one: Subscription, status: int) -> Response:
+    return await done(request, f"/s/{session.id}/subscriptions", lambda: subscription_json(one), status)

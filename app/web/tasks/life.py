@@ -1,18 +1,17 @@
-"""The life of a task as lines, whichever side executes it; a run of polls is one line."""
+"""The life of a task as lines, whichever side executes it."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
-from typing import TYPE_CHECKING
+from app.core.tasks.status import Visit
+from app.web.kit import format
 
-if TYPE_CHECKING:
-    pass
-
-# ------------------------------------------------------------------------------------------------------------ tasks
+SHOWN = 200
+"""Rows of each kind on the Tasks page."""
+_POLLS_SHOWN = 3
 
 
 @dataclass(slots=True, frozen=True)
@@ -30,5 +29,17 @@ class LifeStep:
     end: bool = False
 
 
-SHOWN = 200
-"""Rows of each kind on the Tasks page."""
+def life(visits: Iterable[Visit], poll: str, step: Callable[[Visit], LifeStep]) -> list[LifeStep]:
+    """One step for each visit. Of a longer run of polls (visits called `poll`) the first and the last are shown, and
+    between them how many there were."""
+    steps: list[LifeStep] = []
+    for polls, group in itertools.groupby(visits, key=lambda visit: visit.what == poll):
+        run = list(group)
+        if polls and len(run) > _POLLS_SHOWN:
+            gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(run)]
+            mean = format.duration(1000 * sum(gaps) / len(gaps))
+            more = f"{len(run) - 2} more polls, every {mean} on average"
+            steps += [step(run[0]), LifeStep("", "fold", "", poll, more, "", None), step(run[-1])]
+        else:
+            steps += map(step, run)
+    return steps

@@ -5,25 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from app.core.tasks.received import ReceiverTask, Remark, manners
+from app.core.tasks.status import Visit
 from app.core.times import wire_time
+from app.sessions import Workspace
+from app.web.asks.card import KINDS, gist_of
 from app.web.kit import format
 from app.web.tasks.chart import Chart, chart
-
-if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, Remark
-    from app.core.tasks.status import Visit
-    from app.sessions import Workspace
-from typing import TYPE_CHECKING
-
-from app.core.tasks.status import Visit
-from app.web.tasks.life import LifeStep
-
-if TYPE_CHECKING:
-    from app.sessions import Workspace
-from app.web.asks.card import KINDS, gist_of
-from app.web.tasks.life import SHOWN
+from app.web.tasks.life import SHOWN, LifeStep, life
 
 TASK_WORDS = {
     "working": "working",
@@ -81,8 +72,6 @@ class ReceivedCard:
 
 def received_card(session: Workspace, task: ReceiverTask) -> ReceivedCard:
     """One receiver task at this moment."""
-    from app.core.tasks.received import manners
-
     ask = session.inbox.asks.get(task.ask_id or "")
     polls = [visit for visit in task.visits if visit.what == "tasks/get"]
     requested = "" if task.requested_ttl is None else f", asked for {format.duration(task.requested_ttl)}"
@@ -110,7 +99,7 @@ def received_card(session: Workspace, task: ReceiverTask) -> ReceivedCard:
         call_id=None if ask is None else ask.call_id,
         title="" if ask is None else (gist_of(ask) or KINDS[ask.kind][1]),
         message=task.message or "",
-        life=_life(task),
+        life=life(task.visits, "tasks/get", lambda visit: _step(visit, task.method)),
         manners=manners(task),
         outcome=outcome,
         chart=chart(task, session.wall()),
@@ -127,31 +116,6 @@ _STEPS = {
     "expired": ("parley", "", "The time was up: the record is gone"),
     "lost": ("parley", "", "The connection ended:"),
 }
-
-
-def _life(task: ReceiverTask) -> list[LifeStep]:
-    steps: list[LifeStep] = []
-    run: list[Visit] = []
-
-    def fold() -> None:
-        if len(run) > 3:
-            steps.append(_step(run[0], task.method))
-            gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(run)]
-            between = f"every {format.duration(1000 * sum(gaps) / len(gaps))} on average" if gaps else ""
-            steps.append(LifeStep("", "fold", "", "tasks/get", f"{len(run) - 2} more polls, {between}", "", None))
-            steps.append(_step(run[-1], task.method))
-        else:
-            steps.extend(_step(one, task.method) for one in run)
-        run.clear()
-
-    for visit in task.visits:
-        if visit.what == "tasks/get":
-            run.append(visit)
-            continue
-        fold()
-        steps.append(_step(visit, task.method))
-    fold()
-    return steps
 
 
 def _step(visit: Visit, method: str) -> LifeStep:

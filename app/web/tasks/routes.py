@@ -10,108 +10,115 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
+from app.core.tasks.received import ReceiverTask
 from app.core.tasks.running import ClientTask
 from app.sessions import Workspace
 from app.sessions.tasks.running import ClientTasks
-from app.web.calls.card import call_card
+from app.web.calls.card import CallCard, call_card
 from app.web.door.denied import unknown
 from app.web.kit import request_bodies
-from app.web.kit.frame import shell
-from app.web.kit.responses import in_json, show, wants_json
-from app.web.kit.templates import Twofold
+from app.web.kit.frame import Shell, shell
+from app.web.kit.responses import done, go, show, started
+from app.web.kit.templates import Context
 from app.web.live.page import page
 from app.web.tasks import sequence
 from app.web.tasks.live import TASK, TASKS
-from app.web.tasks.received import received_card, received_cards, received_json
-from app.web.tasks.running import running_card, running_json, running_view
+from app.web.tasks.received import ReceivedCard, received_card, received_cards, received_json
+from app.web.tasks.running import RunningCard, RunningView, running_card, running_json, running_view
 
 # -------------------------------------------------------------------------------------------------------------- GET
 
 
 @dataclass(slots=True)
-class TasksPage(Twofold):
+class TasksPage(Context):
     """Both kinds of tasks, apart."""
 
     template: ClassVar[str] = "tasks/page.html"
     part: ClassVar[str | None] = "tasks/_tasks.html"
 
+    shell: Shell
+    tasks: list[ReceivedCard]
+    running: RunningView
+
 
 def tasks_page(session: Workspace) -> TasksPage:
     """The Tasks page."""
+    return TasksPage(shell(session, "tasks", "Tasks"), received_cards(session), running_view(session))
+
+
+def tasks_json(session: Workspace) -> dict[str, Any]:
+    """Both kinds of tasks, for scripts."""
     capable = session.client_tasks.capable
-    return TasksPage(
-        page=lambda: {
-            "shell": shell(session, "tasks", "Tasks"),
-            "tasks": received_cards(session),
-            "running": running_view(session),
-        },
-        json=lambda: {
-            "receiver": [received_json(task) for task in reversed(session.asks.tasks.values())],
-            "client": [running_json(task) for task in reversed(session.client_tasks.tasks.values())],
-            "capabilities": {"list": capable.list, "cancel": capable.cancel, "toolCall": capable.tools_call},
-            "listing": session.client_tasks.listing.state,
-        },
-    )
+    return {
+        "receiver": [received_json(task) for task in reversed(session.asks.tasks.values())],
+        "client": [running_json(task) for task in reversed(session.client_tasks.tasks.values())],
+        "capabilities": {"list": capable.list, "cancel": capable.cancel, "toolCall": capable.tools_call},
+        "listing": session.client_tasks.listing.state,
+    }
 
 
 @dataclass(slots=True)
-class ReceiverTaskPage(Twofold):
+class ReceivedPage(Context):
     """The life of one receiver task."""
 
     template: ClassVar[str] = "tasks/received.html"
     part: ClassVar[str | None] = "tasks/_received.html"
 
+    shell: Shell
+    task: ReceivedCard
+    sequence: sequence.Drawing
+
 
 @dataclass(slots=True)
-class ClientTaskPage(Twofold):
+class RunningPage(Context):
     """The life of one task on the server."""
 
     template: ClassVar[str] = "tasks/running.html"
     part: ClassVar[str | None] = "tasks/_running.html"
 
+    shell: Shell
+    task: RunningCard
+    sequence: sequence.Drawing
+    call: CallCard | None
 
-def task_page(session: Workspace, tid: str) -> ReceiverTaskPage | ClientTaskPage | None:
-    """The page of a task of either kind; None when there is none of that id."""
-    received, task = session.asks.tasks.get(tid), session.client_tasks.tasks.get(tid)
-    title = f"Task {tid[1:]}"
-    if received is not None:
-        return ReceiverTaskPage(
-            page=lambda: {
-                "shell": shell(session, "task", title, of=tid),
-                "task": received_card(session, received),
-                "sequence": sequence.of_receiver_task(session, received),
-            },
-            json=lambda: received_json(received),
-        )
-    if task is None:
-        return None
+
+def received_page(session: Workspace, task: ReceiverTask) -> ReceivedPage:
+    """The page of a task that we execute."""
+    frame = shell(session, "task", f"Task {task.id[1:]}", of=task.id)
+    return ReceivedPage(frame, received_card(session, task), sequence.of_receiver_task(session, task))
+
+
+def running_page(session: Workspace, task: ClientTask) -> RunningPage:
+    """The page of a task that the server executes."""
     call = session.calls.get(task.call_id or "")
-    return ClientTaskPage(
-        page=lambda: {
-            "shell": shell(session, "task", title, of=tid),
-            "task": running_card(session, task, alone=True),
-            "sequence": sequence.of_client_task(session, task),
-            "call": None if call is None else call_card(session, call),
-        },
-        json=lambda: running_json(task),
+    return RunningPage(
+        shell=shell(session, "task", f"Task {task.id[1:]}", of=task.id),
+        task=running_card(session, task, alone=True),
+        sequence=sequence.of_client_task(session, task),
+        call=None if call is None else call_card(session, call),
     )
 
 
 @page("tasks", TASKS)
 async def tasks(request: Request) -> Response:
     """Both kinds of tasks."""
-    return await show(request, tasks_page(request.state.session))
+    session: Workspace = request.state.session
+    return await show(request, lambda: tasks_page(session), lambda: tasks_json(session))
 
 
 @page("task", TASK)
 async def task(request: Request) -> Response:
     """One task of either kind."""
-    found = task_page(request.state.session, request.path_params["tid"])
-    if found is None:
-        raise unknown("There is no such task. The oldest ones are forgotten first.")
-    return await show(request, found)
+    session: Workspace = request.state.session
+    tid = request.path_params["tid"]
+    received, running = session.asks.tasks.get(tid), session.client_tasks.tasks.get(tid)
+    if received is not None:
+        return await show(request, lambda: received_page(session, received), lambda: received_json(received))
+    if running is not None:
+        return await show(request, lambda: running_page(session, running), lambda: running_json(running))
+    raise unknown("There is no such task. The oldest ones are forgotten first.")
 
 
 # ------------------------------------------------------------------------------------------------------------- POST
@@ -122,7 +129,8 @@ async def refresh(request: Request) -> Response:
     session: Workspace = request.state.session
     await request_bodies.nothing(request)
     session.client_tasks.refresh()
-    return _begun(request, f"/s/{session.id}/tasks", {"listing": session.client_tasks.listing.state})
+    listing = session.client_tasks.listing
+    return await done(request, f"/s/{session.id}/tasks", lambda: {"listing": listing.state}, 202)
 
 
 async def poll(request: Request) -> Response:
@@ -144,7 +152,7 @@ async def _act(request: Request, act: Callable[[ClientTasks, ClientTask], object
     session: Workspace = request.state.session
     found = await _find(request)
     act(session.client_tasks, found)
-    return _begun(request, _page(session, found), running_json(found))
+    return await done(request, f"/s/{session.id}/tasks/{found.id}", lambda: running_json(found), 202)
 
 
 async def result(request: Request) -> Response:
@@ -152,16 +160,7 @@ async def result(request: Request) -> Response:
     session: Workspace = request.state.session
     found = await _find(request)
     call = session.client_tasks.fetch(found, request.state.identity)
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})
-    if "hx-request" in request.headers:
-        return Response(headers={"hx-redirect": url})
-    return RedirectResponse(url, 303)
-
-
-def _page(session: Workspace, found: ClientTask) -> str:
-    return f"/s/{session.id}/tasks/{found.id}"
+    return await started(request, session, call, then=go)
 
 
 async def _find(request: Request) -> ClientTask:
@@ -172,10 +171,3 @@ async def _find(request: Request) -> ClientTask:
     if found is None:
         raise unknown("The server runs no such task. The oldest ones are forgotten first.")
     return found
-
-
-def _begun(request: Request, url: str, said: dict[str, Any]) -> Response:
-    """It is begun. A page with a stream hears of it there."""
-    if wants_json(request):
-        return in_json(said, 202)
-    return Response(status_code=204) if "hx-request" in request.headers else RedirectResponse(url, 303)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app import bounds
 from app.core.figures import measured
@@ -16,15 +16,12 @@ from app.core.tasks.running import CORE, ClientTask, poll_seconds
 from app.core.tasks.status import Visit
 from app.core.times import wire_time
 from app.core.wire import Finding
+from app.sessions import Workspace
 from app.web.asks.card import asks_of
 from app.web.kit import format
 from app.web.kit.words import finding_json
-from app.web.tasks.life import LifeStep
+from app.web.tasks.life import SHOWN, LifeStep, life
 from app.web.tasks.sequence import DONE_WORDS
-
-if TYPE_CHECKING:
-    from app.sessions import Workspace
-from app.web.tasks.life import SHOWN
 
 WORDS = {
     "working": "working",
@@ -55,22 +52,6 @@ _STEPS = {
     "status": ("them", "i-not", CORE.notification, "says"),
     "result": ("them", "i-res", "", "The server sent"),
 }
-
-
-def _life(task: ClientTask) -> list[LifeStep]:
-    steps: list[LifeStep] = []
-    for polls, run in itertools.groupby(task.visits, key=lambda visit: visit.what == task.wire.get):
-        visits = list(run)
-        if polls and len(visits) > 3:
-            gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(visits)]
-            mean = format.duration(1000 * sum(gaps) / len(gaps))
-            more = f"{len(visits) - 2} more polls, every {mean} on average"
-            steps.append(_step(visits[0], task))
-            steps.append(LifeStep("", "fold", "", task.wire.get, more, "", None))
-            steps.append(_step(visits[-1], task))
-        else:
-            steps += [_step(visit, task) for visit in visits]
-    return steps
 
 
 def _step(visit: Visit, task: ClientTask) -> LifeStep:
@@ -205,7 +186,7 @@ def running_card(session: Workspace, task: ClientTask, *, alone: bool = False) -
         can_ask=ready,
         findings=task.findings[:20],
         asks=asks_of(session, task.asks),
-        life=_life(task) if alone else [],
+        life=life(task.visits, task.wire.get, lambda visit: _step(visit, task)) if alone else [],
         progress=progress if call is not None and not call.settled else None,
         progress_words=words,
     )

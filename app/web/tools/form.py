@@ -119,9 +119,6 @@ class ToolForm(Context):
     speaks_tasks: bool
     """Whether there is anything to say about tasks here."""
 
-    def as_json(self) -> dict[str, Any]:
-        return {"mode": self.form.mode, "arguments": self.form.arguments, "errors": self.form.wrong}
-
 
 @dataclass(slots=True)
 class Checked(Context):
@@ -132,9 +129,6 @@ class Checked(Context):
 
     form: Drawn
     unchecked: str
-
-    def as_json(self) -> dict[str, Any]:
-        return {"unreadable": self.form.unreadable, "wrong": self.form.wrong}
 
 
 # ----------------------------------------------------------------------------------------------------------- drawing

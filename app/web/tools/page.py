@@ -23,8 +23,6 @@ from app.web.lists.view import Entry, ListView, Window, list_json, list_view
 from app.web.tools.form import ToolForm
 from app.web.tools.links import Argument, annotation_words, arguments_of, tool_link
 
-# ------------------------------------------------------------------------------------------------------------- tools
-
 
 def tools_view(session: Workspace, window: Window | None = None) -> ListView:
     """The list of tools; also a part of the stream (`#tools`)."""
@@ -49,13 +47,14 @@ class Tools(Context):
     shell: Shell
     tools: ListView
 
-    def as_json(self) -> dict[str, Any]:
-        session = self.shell.session
-        return list_json(session, "tools", "tools") | {"keys": keys_of(session.tools)}
+
+def tools_json(session: Workspace) -> dict[str, Any]:
+    """The server's objects as received."""
+    return list_json(session, "tools", "tools") | {"keys": keys_of(session.tools)}
 
 
 def tools_page(session: Workspace, window: Window | None = None) -> Tools:
-    """The list of tools, and as JSON the server's objects as received."""
+    """The list of tools."""
     return Tools(
         shell=shell(session, "tools", "Tools"),
         tools=tools_view(session, window),
@@ -80,10 +79,6 @@ class Tool(Context):
     whole: Html
     time_limit: str
     cards: list[CallCard]
-    raw: Any
-
-    def as_json(self) -> dict[str, Any]:
-        return {"tool": self.raw, "key": self.key}
 
 
 def tool_page(session: Workspace, key: str) -> Tool | None:
@@ -116,7 +111,6 @@ def tool_page(session: Workspace, key: str) -> Tool | None:
         whole=json_tree.tree(raw, open_depth=2, label="The tool as the server listed it"),
         time_limit=time_limit + (", renewed by progress" if options.reset_timeout_on_progress else ""),
         cards=[call_card(session, call) for call in recent],
-        raw=raw,
     )
 
 
@@ -129,6 +123,3 @@ class ToolPage(Tool):
 
     def values(self) -> dict[str, Any]:
         return Tool.values(self) | self.tool_form.values()
-
-    def as_json(self) -> dict[str, Any]:
-        return {"tool": self.raw, "key": self.key}

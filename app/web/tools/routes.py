@@ -7,8 +7,10 @@ the call then says so. Arguments of earlier calls are those that the session kee
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core import forms
 from app.core.calls import Call
@@ -20,7 +22,7 @@ from app.web.calls.card import is_call_of
 from app.web.calls.live import cards
 from app.web.door.denied import invalid
 from app.web.kit import request_bodies
-from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.responses import by_htmx, in_json, show, show_page, started, wants_json
 from app.web.kit.words import text_of
 from app.web.lists.keys import find_item, listed, not_listed
 from app.web.lists.live import refetched
@@ -45,7 +47,7 @@ from app.web.tools.form import (
     unchecked_words,
     weighs,
 )
-from app.web.tools.page import ToolPage, tool_page, tools_page
+from app.web.tools.page import ToolPage, tool_page, tools_json, tools_page
 
 
 async def _answer(
@@ -53,9 +55,18 @@ async def _answer(
 ) -> Response:
     """The form alone for htmx, or the whole page with it."""
     part = await tool_form(found, drawn, refused=refused)
-    if request.headers.get("hx-request") == "true":
-        return await show(request, part, status)
-    return await show(request, _page(found, part), status)
+    if by_htmx(request):
+        said = {"mode": drawn.mode, "arguments": drawn.arguments, "errors": drawn.wrong}
+        return await show(request, part, lambda: said, status)
+    return await show(request, lambda: _page(found, part), lambda: _json(found), status)
+
+
+def _json(found: ToolAddress) -> dict[str, Any]:
+    """The tool as the server listed it."""
+    place = find_item(found.session.tools, found.key)
+    if place is None:
+        raise not_listed("tools")
+    return {"tool": found.session.tools.items[place], "key": found.key}
 
 
 def _page(found: ToolAddress, part: ToolForm) -> ToolPage:
@@ -93,7 +104,7 @@ async def tool(request: Request) -> Response:
     """The page of a tool, its form filled as in its newest call, or as in the call `from`; `as=json` in the box."""
     found = await _find(request)
     if wants_json(request):
-        return await show(request, _page(found, await tool_form(found, Drawn("json"))))
+        return await in_json(lambda: _json(found))
     wanted = request.query_params.get("from")
     call = found.session.calls.get(wanted) if wanted else found.last()
     if call is not None and not is_call_of(call, found.name):
@@ -104,7 +115,7 @@ async def tool(request: Request) -> Response:
         drawn.filled_from = call.id.lstrip("c")
     if request.query_params.get("as") == "json":
         drawn = await off(found.heavy, lambda: in_json_box(found.schema, drawn))
-    return await show(request, _page(found, await tool_form(found, drawn)))
+    return await show_page(request, _page(found, await tool_form(found, drawn)))
 
 
 async def form(request: Request) -> Response:
@@ -147,7 +158,8 @@ async def check(request: Request) -> Response:
         drawn.place()
         return drawn, unchecked_words(found.schema)
 
-    return await show(request, Checked(*await off(found.heavy or much, look)))
+    said = Checked(*await off(found.heavy or much, look))
+    return await show(request, said, lambda: {"unreadable": said.form.unreadable, "wrong": said.form.wrong})
 
 
 async def call(request: Request) -> Response:
@@ -171,7 +183,7 @@ async def call(request: Request) -> Response:
         if wants_json(request):
             raise invalid({**drawn.wrong, **drawn.unreadable})
         return await _answer(request, found, drawn, 422, refused=True)
-    started = found.session.start_call(
+    sent = found.session.start_call(
         "tools/call",
         {"name": found.name, "arguments": drawn.arguments},
         as_task=as_task,
@@ -179,14 +191,9 @@ async def call(request: Request) -> Response:
         by=request.state.identity,
     )
     if faulty:
-        found.session.calls.note(started, _sent_anyway(drawn))
-    url = f"/s/{found.session.id}/calls/{started.id}"
-    if wants_json(request):
-        return in_json({"id": started.id, "url": url, "state": started.state}, 202, {"location": url})
-    if request.headers.get("hx-request") != "true":
-        return RedirectResponse(url, 303)
-    if not entries.first("_refused"):
-        return Response(status_code=204)
+        found.session.calls.note(sent, _sent_anyway(drawn))
+    if wants_json(request) or not by_htmx(request) or not entries.first("_refused"):
+        return await started(request, found.session, sent)
     # The sentences beside the fields are old now: the form comes back without them, and with what was typed.
     fresh = await off(found.heavy or much, lambda: from_form(found.schema, entries))
     fresh.ttl = drawn.ttl
@@ -214,14 +221,16 @@ def _sent_anyway(drawn: Drawn) -> Finding:
 
 @page("tools", refetched("tools", "tools"))
 async def tools(request: Request) -> Response:
-    return await show(request, tools_page(request.state.session, Window.of(request.query_params)))
+    session: Workspace = request.state.session
+    window = Window.of(request.query_params)
+    return await show(request, lambda: tools_page(session, window), lambda: tools_json(session))
 
 
 async def refresh(request: Request) -> Response:
     """Ask the server for its list of tools once more."""
-    return await read_again(request, "tools", "tools", lambda session: tools_page(session).as_json())
+    return await read_again(request, "tools", "tools", tools_json)
 
 
 async def more(request: Request) -> Response:
     """Ask the server for the next page of its tools."""
-    return await read_on(request, "tools", "tools", lambda session: tools_page(session).as_json())
+    return await read_on(request, "tools", "tools", tools_json)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.web.asks.sampling import edited, fields, sampling
+from app.web.asks.sampling import edit_fields, edited, sampling_view
 
 REQUEST: dict[str, Any] = {
     "systemPrompt": "You are kind.",
@@ -43,13 +43,13 @@ REQUEST: dict[str, Any] = {
 
 def typed(**changes: str) -> dict[str, str]:
     """What a browser submits when nobody touched anything but these; every line break comes back as \\n."""
-    untouched = {one.name: one.text.replace("\r\n", "\n") for one in fields(REQUEST)}
+    untouched = {one.name: one.text.replace("\r\n", "\n") for one in edit_fields(REQUEST)}
     return untouched | {f"edit-{name.replace('_', '-')}": text for name, text in changes.items()}
 
 
 @pytest.mark.requirement("R3-02", "R3-05", "S001 request type")
 def test_everything_in_a_request_is_in_view() -> None:
-    view = sampling(REQUEST)
+    view = sampling_view(REQUEST)
     assert [(turn.who, [kind for kind, _ in turn.blocks]) for turn in view.turns] == [
         ("user", ["text"]),
         ("assistant", ["text", "tool use"]),
@@ -111,7 +111,7 @@ def test_what_was_changed_is_marked_with_what_stood_there() -> None:
         "toolChoice": {"mode": "none"},
     }
     del changed["temperature"]
-    view = sampling(REQUEST, changed)
+    view = sampling_view(REQUEST, changed)
     assert view.edited and json.loads(view.original) == REQUEST
     assert view.system is not None and (view.system.text, view.system.before) == ("You are terse.", "You are kind.")
     assert [turn.change for turn in view.turns] == ["edited", "", "", "removed"]
@@ -119,4 +119,4 @@ def test_what_was_changed_is_marked_with_what_stood_there() -> None:
     before = {fact.label: fact.before for fact in view.facts if fact.before is not None}
     assert set(before) == {"Max tokens", "Temperature", "Tool choice"}
     longer = {**REQUEST, "messages": [*REQUEST["messages"], {"role": "user", "content": {"type": "text", "text": "x"}}]}
-    assert [turn.change for turn in sampling(REQUEST, longer).turns][-1] == "added"
+    assert [turn.change for turn in sampling_view(REQUEST, longer).turns][-1] == "added"

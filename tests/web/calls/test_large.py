@@ -11,8 +11,8 @@ import pytest
 from app.core.calls import Call
 from app.core.figures import THIN
 from app.sessions import Session
-from app.web.kit import json_tree, responses
-from app.web.kit.responses import _json_in_pieces, json_bytes
+from app.web.kit import json_text, json_tree
+from app.web.kit.json_text import _json_in_pieces, json_bytes
 from tests.drive import call_tool, connected, raw_target
 from tests.floods import MIB, OVER_STDIO, REPLY, torrent
 from tests.web.asgi import Visitor
@@ -91,7 +91,7 @@ async def test_h10_a_large_result_that_many_look_at_is_read_once(
 @pytest.mark.requirement("H11")
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 500])
 def test_h11_json_in_pieces_is_the_same_json(piece: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(responses, "_PIECE", piece)
+    monkeypatch.setattr(json_text, "_PIECE", piece)
     values: list[Any] = [
         [],
         {},

@@ -17,7 +17,7 @@ from app.sessions.identity import LOCAL
 from app.settings import Settings, local
 from app.store import FILE
 from app.web.app import create_app
-from app.web.connect import mcp_json as mcpjson
+from app.web.connect import mcp_json
 from app.web.kit.request_bodies import FormErrors
 from tests.drive import raw_target
 from tests.web.asgi import PORT, TOKEN, Answer, Visitor, browser
@@ -225,7 +225,7 @@ FAR = {"type": "streamable-http", "url": "https://mcp.example/mcp", "headers": {
 
 def targets_of(value: Any) -> dict[str, Any]:
     text = value if isinstance(value, str) else json.dumps(value)
-    return {one.name: one.target for one in mcpjson.read(text)}
+    return {one.name: one.target for one in mcp_json.read(text)}
 
 
 def test_every_usual_shape_is_read():
@@ -244,12 +244,12 @@ def test_every_usual_shape_is_read():
 
 
 def test_what_cannot_be_used_is_said_by_entry():
-    found = mcpjson.read(
+    found = mcp_json.read(
         json.dumps({"servers": {"a": {}, "b": {"command": ""}, "c": {"type": "ws", "url": "x"}, "d": 1}})
     )
     assert [one.target for one in found] == [None] * 4
     assert all(one.problem for one in found)
-    (note,) = mcpjson.read('{"command": "x", "env": {"K": "${input:key}"}}')
+    (note,) = mcp_json.read('{"command": "x", "env": {"K": "${input:key}"}}')
     assert "${input:key}" in note.note
 
 
@@ -267,7 +267,7 @@ def test_what_cannot_be_used_is_said_by_entry():
 )
 def test_what_is_no_file_is_said(text: str, words: str):
     with pytest.raises(FormErrors) as caught:
-        mcpjson.read(text)
+        mcp_json.read(text)
     assert words in caught.value.fields["/mcp_json"][0]
 
 

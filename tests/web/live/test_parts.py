@@ -16,7 +16,7 @@ from app.web.app import create_app
 from app.web.kit.html import Html, rendered
 from app.web.live.parts import Drawings, Each, Part, TooMany, View, kinds
 from app.web.live.tab import Shown, Tab
-from app.web.session.surroundings import AROUND
+from app.web.surroundings import AROUND
 from tests.web.asgi import TOKEN, Visitor, browser, first_patch
 from tests.web.live.traffic import page as traffic
 from tests.web.tabs import pages, tab_of

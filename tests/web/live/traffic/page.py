@@ -1,12 +1,14 @@
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from app.web.door.guard import Access, GuardedRoute
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
+from app.web.kit.responses import show
 from app.web.kit.templates import Context, also_from, fragment
 from app.web.live.page import page
 from app.web.live.parts import Part, View
@@ -20,18 +22,15 @@ class Traffic(Context):
     shell: Shell
     count: int
 
-    def as_json(self) -> dict[str, Any]:
-        return {"count": self.count}
-
 
 def _count(view: View) -> Html:
     return fragment("_traffic.html", count=view.session.messages.count)
 
 
 @page("traffic", Part("#traffic", ["message.recorded"], _count))
-async def traffic(request: Request) -> Traffic:
-    session = request.state.session
-    return Traffic(shell(session, "traffic", "Traffic"), session.messages.count)
+async def traffic(request: Request) -> Response:
+    session, count = request.state.session, request.state.session.messages.count
+    return await show(request, lambda: Traffic(shell(session, "traffic", "Traffic"), count), lambda: {"count": count})
 
 
 ROUTE = GuardedRoute("/s/{sid}/traffic", traffic, access=Access.SESSION, method="GET")
