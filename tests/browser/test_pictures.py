@@ -57,7 +57,7 @@ def test_a_difference_is_found_counted_and_drawn(tmp_path: Path):
             "longer.png: 20×10 became 20×12; 40 pixels differ, within x 0–20, y 10–12",
             "moved.png: 2 pixels differ, within x 3–6, y 4–7",
             "new.png: is extra",
-            "4 of 4 pictures differ",
+            "4 of 5 pictures differ",
         ],
     )
     assert {each.name for each in (after / "differences").iterdir()} == {"longer.png", "moved.png"}

@@ -11,6 +11,7 @@ and the clock of the browser. What cannot be frozen is written over in the page,
 
 import argparse
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -51,9 +52,12 @@ def main(arguments: list[str]) -> int:
     found = compare(before, after)
     for each in found:
         print(f"{each.name}: {each.words}")
-    print(f"{len(found)} of {len(list(before.glob('*.png')))} pictures differ")
+    names = {path.name for folder in given.compare for path in folder.glob("*.png")}
+    print(f"{len(found)} of {len(names)} pictures differ")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
+    # What was started is put away also when somebody has enough of it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sys.exit(main(sys.argv[1:]))

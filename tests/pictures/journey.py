@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from playwright.sync_api import Page, expect
 
-from tests.pictures.studio import HTTP, PLACE, STDIO, Desk, Studio, last_seq
+from tests.pictures.studio import HTTP, PLACE, STDIO, Desk, Studio, first_seq, last_seq
 
 TRAVELLER = {"name": "Ida", "adults": 2, "place": "tindra"}
 CAPTION = {"role": "assistant", "content": {"type": "text", "text": "Quiet."}, "model": "me", "stopReason": "endTurn"}
@@ -149,10 +149,10 @@ def settle(desk: Desk, era: str, call: str) -> None:
     for path in open_asks.get("roots", []):
         desk.post(f"{path}/answer", action="accept")
     desk.quiet()
-    desk.shot(f"{era}-inbox-settled", "/inbox")
+    desk.shot(f"{era}-inbox-settled", "/inbox", unfold)
     for kind in ("form", "url", "sampling"):
         desk.shot(f"{era}-ask-{kind}-settled", open_asks[kind][0])
-    desk.shot(f"{era}-call-answered", call)
+    desk.shot(f"{era}-call-answered", call, unfold)
     desk.shot(f"{era}-stage-settled", "/stage")
 
 
@@ -162,7 +162,7 @@ def messages(desk: Desk, era: str) -> None:
     desk.shot(f"{era}-log-found", "/log?q=postcard")
     desk.shot(f"{era}-log-findings", "/log?findings=1")
     desk.shot(f"{era}-message", f"/log/{last_seq(desk, 'tools/call')}")
-    desk.shot(f"{era}-message-first", "/log/1")
+    desk.shot(f"{era}-message-first", f"/log/{first_seq(desk)}", unfold)
 
     def palette(page: Page) -> None:
         page.keyboard.press("Control+k")
@@ -204,12 +204,12 @@ def legacy(studio: Studio) -> None:
     desk.post(f"{theirs}/poll")
     desk.quiet()
     desk.shot("legacy-tasks-done", "/tasks")
-    desk.shot("legacy-task-receiver-done", ours)
-    desk.shot("legacy-task-client-done", theirs)
+    desk.shot("legacy-task-receiver-done", ours, unfold)
+    desk.shot("legacy-task-client-done", theirs, unfold)
     desk.shot("legacy-call-watch", watch)
     messages(desk, "legacy")
     desk.tool("ask")  # left open, for the first page
-    desk.shot("legacy-task-ask-open", "/tools/ask")
+    desk.shot("legacy-tool-asks", "/tools/ask")
 
 
 def modern(studio: Studio) -> None:
@@ -232,8 +232,8 @@ def modern(studio: Studio) -> None:
     desk.post(f"{theirs}/poll")
     desk.quiet()
     desk.shot("modern-tasks-done", "/tasks")
-    desk.shot("modern-task-client-done", theirs)
-    desk.shot("modern-call-task", voyage)
+    desk.shot("modern-task-client-done", theirs, unfold)
+    desk.shot("modern-call-task", voyage, unfold)
     messages(desk, "modern")
 
 

@@ -90,7 +90,8 @@ class Studio:
 
     def open(self, target: dict[str, Any], **options: Any) -> "Desk":
         """A session that is ready."""
-        opened = self.parley.script("POST", "/s", target=target, options=options)
+        patient = {"request_timeout_ms": 3_600_000, **options}  # a picture takes as long as it takes
+        opened = self.parley.script("POST", "/s", target=target, options=patient)
         desk = Desk(self, f"/s/{opened['id']}")
         told = desk.get("?wait=50")
         assert told["connection"]["state"] == "ready", told["connection"]
@@ -208,6 +209,11 @@ def open_studio(folder: Path, checkout: Path, only: str) -> Iterator[Studio]:
 
 STDIO = {"transport": "stdio", "command": str(PLACE / "harbour"), "args": ["--pier", "2"], "cwd": str(PLACE)}
 HTTP = {"transport": "http", "url": f"http://127.0.0.1:{SERVER_PORT}/mcp", "headers": {"x-visit": "1"}}
+
+
+def first_seq(desk: Desk) -> int:
+    """The oldest message."""
+    return int(desk.get("/log?after=0")["messages"][0]["seq"])
 
 
 def last_seq(desk: Desk, method: str) -> int:
