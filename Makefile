@@ -19,7 +19,7 @@ compile = $(UV) pip compile --quiet $(UPGRADE) --universal --python-version 3.11
 	--no-emit-index-url --constraints .lock/constraints.in --custom-compile-command "make lock"
 
 .DELETE_ON_ERROR:
-.PHONY: help run test test-peers conformance attacks long-task check format coverage bench screenshots setup chromium lock clean
+.PHONY: help run test test-peers conformance attacks long-task check format coverage bench screenshots pictures setup chromium lock clean
 
 help:
 	@echo "make run          start Parley with the demo one click away (ARGS=... goes to its command line)"
@@ -33,6 +33,7 @@ help:
 	@echo "make coverage     which lines and branches of app/ the tests reach (TESTS=... for some tests only); slow"
 	@echo "make bench        measure what README.md claims"
 	@echo "make screenshots  take the pictures of every page"
+	@echo "make pictures     the same with frozen clock and ids, to compare two commits (OUT=folder CHECKOUT=folder)"
 	@echo "make lock         write the pinned lists anew (UPGRADE=--upgrade takes newer releases)"
 	@echo "make clean        remove everything that make has made"
 
@@ -81,6 +82,9 @@ bench: setup
 
 screenshots: setup
 	$(PY) -m tests.screenshots
+
+pictures: setup
+	$(PY) -m tests.pictures $(or $(OUT),.frozen) $(if $(CHECKOUT),--checkout $(CHECKOUT))
 
 # --- what the commands need; a stamp is older than its list when the list has changed ------------------------------
 
@@ -156,5 +160,5 @@ lock: $(VENV)/.dev
 	$(PY) -m tests.peers conformance install --package-lock-only --no-progress --loglevel=error
 
 clean:
-	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(OLD:%=.venv-old-%) $(NODE)/node_modules $(CONFORMANCE)/node_modules dist build .screenshots .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(OLD:%=.venv-old-%) $(NODE)/node_modules $(CONFORMANCE)/node_modules dist build .screenshots .frozen .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +
