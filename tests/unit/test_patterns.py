@@ -73,8 +73,8 @@ PYTHON = {
     "app/core/rules/param_headers.py:_PLAIN": Row(SERVER),
     "app/core/rules/param_headers.py:_TOKEN": Row(SERVER),
     "app/core/schema/cost.py:_FANCY": Row("patterns in schemas of a server"),
-    "app/core/forms/clocks.py:_WRITTEN": Row(
-        PERSON, worst=("00:00:00.0",), patterns=lambda: [each.pattern for each in clocks._WRITTEN.values()]
+    "app/core/forms/clocks.py:WRITTEN": Row(
+        PERSON, worst=("00:00:00.0",), patterns=lambda: [each.pattern for each in clocks.WRITTEN.values()]
     ),
     "app/core/forms/leaves.py:_UNTYPEABLE": Row("defaults in schemas of a server"),
     "app/core/schema/explain.py:_date()": Row(PERSON),

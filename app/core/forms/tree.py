@@ -64,7 +64,10 @@ class Field:
     plainer: bool = False
     """A date or a time as a text, because no control for such would keep it as it is."""
     text: str = ""
-    checked: bool = False
+    value: Any = MISSING
+    """What a field without fields inside says; a box for JSON is read only when somebody asks."""
+    problem: str = ""
+    """Why its text says no value."""
     options: list[Option] = field(default_factory=list)
     chosen: int | None = None
     """Of a choice: the option. Of alternatives: which one, or None when all are left out."""
@@ -79,7 +82,6 @@ class Field:
     can_add: bool = False
     item: str = "item"
     """What one item is called: `traveller`."""
-    fixed: Any = MISSING
     note: str = ""
     """Why this is a JSON box, or what cannot be shown."""
     errors: list[str] = field(default_factory=list)

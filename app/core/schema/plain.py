@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from app import bounds
-from app.core.json.values import same, show, to_json_text
+from app.core.json.values import same, show, to_json_text, type_of
 from app.core.schema.refs import REFERENCES, Document, NoShape
 
 T = TypeVar("T")
@@ -32,6 +32,9 @@ _SPOKEN_OF = {
     "string": ("minLength", "maxLength", "pattern", "format", "contentEncoding"),
     "number": ("minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"),
 }
+_NAMED, _OTHER_KEYS, _OTHER_TYPE, _ANY_TYPE = 100, 4, 2, 1
+"""How much it counts that a value is one that a schema names, lacks a key or has one too many, is of another type
+inside, and that the schema says no type."""
 
 
 @dataclass(slots=True)
@@ -156,6 +159,44 @@ class Schemas:
             return merge(self.plain(schema), outer)
         except NoShape:
             return schema if isinstance(schema, dict) else {}
+
+    def closest(self, offered: list[Schema], value: Any) -> int | None:
+        """The alternative that a value looks like most; None when its type fits none.
+
+        A value with one wrong field still belongs to the alternative whose `kind` it names, and a form must show it
+        somewhere: so this does not ask whether it fits."""
+        marks = [self._distance(each, value, 0) for each in offered]
+        known = [(mark, at) for at, mark in enumerate(marks) if mark is not None]
+        return min(known)[1] if known else None
+
+    def _distance(self, schema: Schema, value: Any, depth: int) -> int | None:
+        """How little a value looks like a plain schema; None when it is of another type, or not one of its values."""
+        named = [schema["const"]] if "const" in schema else schema.get("enum")
+        if isinstance(named, list):
+            return -_NAMED if any(same(each, value) for each in named) else None
+        kind, kinds = type_of(value), schema.get("type")
+        kinds = kinds if isinstance(kinds, list) else [kinds] if isinstance(kinds, str) else []
+        if kinds and kind not in kinds and not (kind == "integer" and "number" in kinds):
+            return None
+        far = 0 if kinds else _ANY_TYPE
+        inside: list[tuple[Any, Any]] = []
+        if isinstance(value, list):
+            inside = [(schema.get("items", True), value[0])] if value else []
+        elif isinstance(value, dict):
+            properties = properties_of(schema)
+            inside = [(part, value[key]) for key, part in properties.items() if key in value]
+            wrong = sum(key not in value for key in required_keys(schema))
+            if schema.get("additionalProperties") is False:
+                wrong += sum(key not in properties for key in value)
+            far = _OTHER_KEYS * wrong if properties else far
+        for part, each in inside if depth < bounds.LOOKED_AT_DEPTH else ():
+            plain = self.plain_or_none(part)
+            mark = self._distance(plain, each, depth + 1) if plain is not None else 0
+            if mark is None:
+                far += _NAMED if plain is not None and ("const" in plain or "enum" in plain) else _OTHER_TYPE
+            elif mark < 0:
+                far += mark
+        return far
 
     def options(self, schema: Schema) -> list[Option] | None:
         """The values to choose from, when that is what a plain schema says."""
