@@ -409,6 +409,16 @@ def test_an_error_is_a_sentence_about_the_value(schema: Any, value: Any, sentenc
         ({"$schema": D7, "contentMediaType": "application/json"}, "?", {"": ["This is not application/json."]}),
         ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, {"/ab": ["About its key: At most 1 character; this has 2."]}),
         (
+            {"$defs": {"d": {"$id": "d", "items": {"maximum": 5}}}, "properties": {"a": {"$ref": "d"}}, "items": True},
+            {"a": [9]},
+            {"/a/0": ["Must be at most 5."]},
+        ),
+        (
+            {"$defs": {"d": {"$id": "d", "maximum": 5}}, "properties": {"a": {"$ref": "d"}}, "minimum": 1, "maximum": 9},
+            {"a": 10},
+            {"/a": ["Must be at most 5."]},
+        ),
+        (
             {"anyOf": [
                 {"type": "object", "properties": {"k": {"const": "a"}, "n": WHOLE}, "required": ["k", "n"]},
                 {"type": "object", "properties": {"k": {"const": "b"}, "s": TEXT}, "required": ["k", "s"]},

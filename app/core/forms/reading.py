@@ -85,7 +85,7 @@ def _read_object(one: Field, filled: Filled) -> dict[str, Any]:
             for row in child.children:
                 if row.key in found:
                     filled.add(row.pointer, "This key has a field of its own above.")
-            found |= {key: each for key, each in value.items() if key not in found}
+            found |= {key: each for key, each in (value or {}).items() if key not in found}
         elif value is not MISSING:
             found[child.key] = value
     return found

@@ -87,6 +87,10 @@ class Cost:
     """What it may cost to hold values against one schema. Raises TooCostly when that cannot be told."""
 
     def __init__(self, schema: Any) -> None:
+        if not isinstance(schema, dict | bool):
+            raise TooCostly("The schema is neither an object nor true or false.")
+        if why := too_large(schema):
+            raise TooCostly(why)
         self._document = Document(schema)
         self._places: dict[int, _Place | None] = {}
         """None while it is being looked at: to meet it again then is a circle."""
