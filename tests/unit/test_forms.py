@@ -414,9 +414,9 @@ def test_an_error_is_a_sentence_about_the_value(schema: Any, value: Any, sentenc
             {"/a/0": ["Must be at most 5."]},
         ),
         (
-            {"$defs": {"d": {"$id": "d", "maximum": 5}}, "properties": {"a": {"$ref": "d"}}, "minimum": 1, "maximum": 9},
-            {"a": 10},
-            {"/a": ["Must be at most 5."]},
+            {"$defs": {"d": {"$id": "d", "maximum": 5}}, "minimum": 1, "maximum": 9, "items": {"$ref": "d"}},
+            [10],
+            {"/0": ["Must be at most 5."]},
         ),
         (
             {"anyOf": [

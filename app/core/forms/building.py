@@ -11,10 +11,10 @@ from typing import Any
 from app import bounds
 from app.core.figures import grouped
 from app.core.forms import leaves
-from app.core.forms.leaves import NoControl, Spot
+from app.core.forms.leaves import NoControl
 from app.core.forms.reading import read
 from app.core.forms.sources import Entries, Given, Source, Submitted
-from app.core.forms.tree import ROOT_NAME, Field, Kind, below, nameable
+from app.core.forms.tree import ROOT_NAME, Field, Kind, Spot, below, nameable
 from app.core.forms.words import alternative_name, item_name
 from app.core.json import pointer
 from app.core.json.pointer import escape
@@ -42,6 +42,12 @@ def build(schema: Any, value: Any = MISSING, form: Entries | None = None) -> Fie
     if why := too_large(schema):
         return leaves.json_box({}, spot, source, why)
     return Builder(schema).field(schema, spot, source)
+
+
+def skeleton(schema: Any) -> Any:
+    """A value to start from: the defaults, and something for whatever must be there."""
+    value = read(build(schema), with_samples=True).value
+    return {} if value is MISSING else value
 
 
 class Builder:

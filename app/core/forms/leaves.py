@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from app.core.forms import clocks
 from app.core.forms.sources import Given, Source, Submitted
-from app.core.forms.tree import Field, Kind
+from app.core.forms.tree import Field, Kind, Spot
 from app.core.forms.words import MAX_DESCRIPTION, MAX_LABEL, text_of, type_text
 from app.core.json import pointer
 from app.core.json.values import MISSING, is_number, number_of, same, show, to_json_text
@@ -42,17 +41,6 @@ class NoControl(Exception):
     """Nothing but a box for JSON can show what stands here. The message says why, as a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """The place of a field: where its value stands, what its controls are called, and how deep it is."""
-
-    pointer: str
-    name: str
-    key: str
-    required: bool
-    depth: int
-
-
 def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) -> Field:
     """A field with what every kind has."""
     given = schema.get("examples")
@@ -62,11 +50,12 @@ def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) 
     return Field(
         pointer=spot.pointer,
         name=spot.name,
-        kind=kind,
         key=spot.key,
+        required=spot.required,
+        depth=spot.depth,
+        kind=kind,
         label=title or (spot.key[:MAX_LABEL] if not spot.key.isspace() else to_json_text(spot.key)),
         description=text_of(schema, "description", MAX_DESCRIPTION),
-        required=spot.required,
         type_text=type_text(kind, schema, options)[:100],
         default="" if default is None or default == "" else show(default, 60),
         examples=[show(each, 60) for each in examples[:3]],

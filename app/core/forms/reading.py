@@ -29,17 +29,11 @@ class Filled:
         self.errors.setdefault(pointer, []).append(sentence)
 
 
-def read(tree: Field) -> Filled:
+def read(tree: Field, *, with_samples: bool = False) -> Filled:
     """The value of a tree; MISSING when it says none."""
-    filled = Filled(MISSING)
+    filled = Filled(MISSING, with_samples=with_samples)
     filled.value = _read(tree, filled)
     return filled
-
-
-def skeleton(tree: Field) -> Any:
-    """A value to start from: what the tree says, and something for whatever must be there."""
-    value = _read(tree, Filled(MISSING, with_samples=True))
-    return {} if value is MISSING else value
 
 
 def _read(one: Field, filled: Filled) -> Any:

@@ -27,19 +27,26 @@ _UNIDENTIFIED = re.compile("[^A-Za-z0-9]")
 
 
 @dataclass(slots=True)
-class Field:
-    """One place of the form: what it is called, what is in it, and what is wrong with it."""
+class Spot:
+    """One place of the form, before it is known what stands there."""
 
     pointer: str
     """Where its value stands, as a JSON Pointer."""
     name: str
     """What its controls are called; `#alt`, `#null` and others are added for the controls beside the first."""
-    kind: Kind
-    key: str = ""
+    key: str
     """Of a property or of a row of a map: its key."""
+    required: bool
+    depth: int
+
+
+@dataclass(slots=True)
+class Field(Spot):
+    """One place of the form: what it is called, what is in it, and what is wrong with it."""
+
+    kind: Kind
     label: str = ""
     description: str = ""
-    required: bool = False
     type_text: str = ""
     """What may stand here, in a few words: `integer, 5 to 60`."""
     default: str = ""

@@ -61,9 +61,12 @@ class Schemas:
         found: T = self._known[key][1]
         return found
 
-    def plain(self, schema: Any) -> Schema:
-        """A schema without references and `allOf`. Raises NoShape when there is none."""
-        return self._resolve(schema, ())
+    def plain(self, schema: Any, seen: tuple[int, ...] = ()) -> Schema:
+        """A schema without references and `allOf`; `seen` are the ids of what references have led to before. Raises
+        NoShape when there is none."""
+        if isinstance(schema, dict) and _LEADING.isdisjoint(schema):
+            return schema
+        return self._once("plain", schema, lambda schema: self._follow(schema, seen))
 
     def plain_or_none(self, schema: Any) -> Schema | None:
         """The same; None when there is none."""
@@ -71,11 +74,6 @@ class Schemas:
             return self.plain(schema)
         except NoShape:
             return None
-
-    def _resolve(self, schema: Any, seen: tuple[int, ...]) -> Schema:
-        if isinstance(schema, dict) and _LEADING.isdisjoint(schema):
-            return schema
-        return self._once("plain", schema, lambda schema: self._follow(schema, seen))
 
     def _follow(self, schema: Any, seen: tuple[int, ...]) -> Schema:
         self._steps += 1
@@ -92,7 +90,7 @@ class Schemas:
                 raise NoShape("The schema points to itself.")
             old = self._document.old
             beside = {key: part for key, part in schema.items() if key != word and (not old or key in _ANNOTATIONS)}
-            return self._joined(beside, [self._resolve(target, (*seen, id(target)))], seen)
+            return self._joined(beside, [self.plain(target, (*seen, id(target)))], seen)
         if isinstance(schema.get("allOf"), list):
             rest = {key: part for key, part in schema.items() if key != "allOf"}
             return self._joined(rest, schema["allOf"], seen)
@@ -100,10 +98,10 @@ class Schemas:
 
     def _joined(self, first: Schema, others: list[Any], seen: tuple[int, ...]) -> Schema:
         if not first and len(others) == 1:
-            return self._resolve(others[0], seen)
-        merged = self._resolve(first, seen) if "allOf" in first else first
+            return self.plain(others[0], seen)
+        merged = self.plain(first, seen) if "allOf" in first else first
         for each in others:
-            below = self._resolve(each, seen)
+            below = self.plain(each, seen)
             self._steps += len(below.get("properties") or ()) // 20
             merged = merge(merged, below)
         return merged
@@ -121,10 +119,8 @@ class Schemas:
                 slim["enum"] = [each for each in slim["enum"] if each is not None]
                 return (slim, None in schema["enum"]) if slim["enum"] else (schema, False)
             return (slim, True) if "const" not in schema else (schema, False)
-        for word in ("anyOf", "oneOf"):
-            each = schema.get(word)
-            if not isinstance(each, list) or len(each) < 2 or "type" in schema:
-                continue
+        for word in ("anyOf", "oneOf") if "type" not in schema else ():
+            each = schema[word] if isinstance(schema.get(word), list) else []
             rest = [one for one in each if not _is_null(self.plain_or_none(one))]
             if not rest or len(rest) != len(each) - 1:
                 continue
