@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app import bounds
+from app.core.options import LEVELS
 from app.core.strict import Closed
 from app.core.times import wire_time
 from app.sessions import Workspace
-from app.sessions.server_log import LEVELS
 from app.web import bodies
 from app.web.answers import in_json, show
 from app.web.problems import wants_json

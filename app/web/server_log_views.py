@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
+from app.core.options import LEVELS
 from app.core.wire import StderrLine
 from app.sessions import Workspace
-from app.sessions.server_log import LEVELS, LogLine, rank
+from app.sessions.server_log import LogLine, rank
 from app.web import render as show_as
 
 LINES = 200
