@@ -23,7 +23,7 @@ from jinja2.utils import pass_eval_context
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app import secrecy
+from app import secrecy, secret_names
 from app.core.figures import grouped, measured
 from app.core.lane import apart
 from app.core.lists import Listing
@@ -118,7 +118,7 @@ jinja.filters.update(
 jinja.filters.update(exact=Exact, name=Name, at=at, xmlattr=_attributes)
 jinja.globals.update(asset=show.asset, icons=show.ICONS, root=root, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
 # The connect form judges names as they are typed, by the same table.
-jinja.globals.update(NAME_WORDS=secrecy.HUMPS, SECRET_NAMES=secrecy.PATTERNS)
+jinja.globals.update(NAME_WORDS=secret_names.HUMPS, SECRET_NAMES=secret_names.PATTERNS)
 
 
 def fragment(template: str, /, **context: Any) -> Html:

@@ -17,7 +17,7 @@ from app.core.forms.words import MAX_DESCRIPTION, MAX_LABEL, text_of, type_text
 from app.core.json import pointer
 from app.core.json.values import MISSING, is_number, number_of, same, show, to_json_text
 from app.core.schema.plain import Option
-from app.secrecy import sounds_secret
+from app.secret_names import sounds_secret
 
 _FORMATS: dict[str, Kind] = {
     "date": "date",
