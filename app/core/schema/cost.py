@@ -198,9 +198,9 @@ def _parts(node: dict[str, Any], word: str) -> list[dict[str, Any]]:
     part = node.get(word)
     parts = part if isinstance(part, list) else [part]
     if word in _NAMED_PARTS:
-        parts = list(part.values()) if isinstance(part, dict) else []
-    if word == "patternProperties":  # keys are held against the patterns themselves
-        parts += [{"pattern": each} for each in part or ()]
+        named = part if isinstance(part, dict) else {}
+        keys = named if word == "patternProperties" else ()  # these are held against the patterns themselves
+        parts = [*named.values(), *({"pattern": each} for each in keys)]
     return [each for each in parts if isinstance(each, dict)]
 
 
