@@ -17,7 +17,6 @@ from app.core.forms.words import MAX_DESCRIPTION, MAX_LABEL, text_of, type_text
 from app.core.json import pointer
 from app.core.json.values import MISSING, is_number, number_of, same, show, to_json_text
 from app.core.schema.plain import Option
-from app.secret_names import sounds_secret
 
 _FORMATS: dict[str, Kind] = {
     "date": "date",
@@ -46,7 +45,7 @@ def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) 
     given = schema.get("examples")
     examples = given if isinstance(given, list) else []
     default = schema.get("default")
-    title = text_of(schema, "title", MAX_LABEL)
+    key = to_json_text(spot.key) if spot.key.isspace() else spot.key[:MAX_LABEL]
     return Field(
         pointer=spot.pointer,
         name=spot.name,
@@ -54,7 +53,7 @@ def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) 
         required=spot.required,
         depth=spot.depth,
         kind=kind,
-        label=title or (spot.key[:MAX_LABEL] if not spot.key.isspace() else to_json_text(spot.key)),
+        label=text_of(schema, "title", MAX_LABEL) or key,
         description=text_of(schema, "description", MAX_DESCRIPTION),
         type_text=type_text(kind, schema, options)[:100],
         default="" if default is None or default == "" else show(default, 60),
@@ -62,7 +61,6 @@ def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) 
         suggestion=examples[0] if examples else MISSING,
         deprecated=schema.get("deprecated") is True,
         read_only=schema.get("readOnly") is True,
-        secret=schema.get("format") == "password" or any(sounds_secret(name, "field") for name in (spot.key, title)),
     )
 
 

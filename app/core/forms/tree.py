@@ -56,8 +56,6 @@ class Field(Spot):
     """What a skeleton puts here when something must stand here."""
     deprecated: bool = False
     read_only: bool = False
-    secret: bool = False
-    """It seems to ask for a password, a token or the like (R4-13)."""
     nullable: bool = False
     is_null: bool = False
     present: bool = True
