@@ -201,6 +201,7 @@ def string(schema: Mapping[str, Any], spot: Spot, source: Source) -> Field:
     implied = spot.required and kind in ("text", "long")  # an empty text is sent where one must stand
     _emptiness(made, source, value, implied, isinstance(default, str) and bool(default))
     made.value = clocks.sent(kind, text) if text or made.empty else MISSING
+    made.suggestion = "" if made.suggestion is MISSING else made.suggestion
     return made
 
 

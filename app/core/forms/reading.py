@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.core.forms.tree import TYPED_KINDS, Field
+from app.core.forms.tree import Field
 from app.core.json.values import MISSING, from_json_text, show
 
 
@@ -40,16 +40,11 @@ def _read(one: Field, filled: Filled) -> Any:
     if one.is_null:
         return None
     value = _value(one, filled) if one.present else MISSING
-    is_empty = value is MISSING or (value == "" and one.suggestion is not MISSING)
-    return _sample(one) if filled.with_samples and one.required and is_empty else value
-
-
-def _sample(one: Field) -> Any:
+    if not filled.with_samples or not one.required or value not in (MISSING, ""):
+        return value
     if one.suggestion is not MISSING:
         return one.suggestion
-    if one.options:
-        return one.options[0].value
-    return "" if one.kind in TYPED_KINDS else MISSING
+    return one.options[0].value if one.options and value is MISSING else value
 
 
 def _value(one: Field, filled: Filled) -> Any:

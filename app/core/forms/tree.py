@@ -18,8 +18,6 @@ Kind = Literal[
     "text", "long", "number", "integer", "checkbox", "threeway", "choice", "multi", "const", "date", "time", "datetime",
     "email", "uri", "password", "file", "object", "array", "tuple", "map", "oneof", "json",
 ]  # fmt: skip
-TYPED_KINDS = frozenset({"text", "long", "date", "time", "datetime", "email", "uri", "password", "file"})
-"""Kinds whose value is a string that somebody types."""
 ROOT_NAME = "#"
 """The name of the controls of the whole form; a control without a name is not submitted."""
 _UNNAMEABLE = re.compile("[#\x00-\x1f\x7f\ud800-\udfff]")
