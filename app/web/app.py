@@ -1,12 +1,13 @@
-"""The table of contents: every route with who may reach it, the order of the guards, the life of the process.
+"""The application: the order of the guards, and what lives as long as the process.
 
-The port opens first: sessions, templates and what they need take longer to import than all that listens. They follow
-at once in a thread, a request that comes earlier waits for them, and after them comes the MCP SDK.
+The port opens first, with the public routes: sessions, templates and what they need take longer to import than all that
+listens. They follow at once in a thread; then the table of `routes` takes its place, and whoever came earlier for
+anything else has waited for it. After them comes the MCP SDK.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -21,167 +22,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.settings import Settings
-from app.web import public
-from app.web.auth import Door
-from app.web.guard import Access, Armour, BodyLimit, Doorway, HostCheck, IdentityCheck, OriginCheck, loopback_names
-from app.web.root import BrowserRoot, browser_root
-
-Handler = Callable[[Request], Awaitable[Response]]
-
-
-_later: list[str] = []
-"""Every module of handlers, to be loaded once the port is open."""
-
-
-class _Later:
-    """A module of handlers that is not loaded yet. `Later.name` is a handler that waits until it is."""
-
-    def __init__(self, module: str) -> None:
-        self._module = module
-        _later.append(module)
-
-    def __getattr__(self, name: str) -> Handler:
-        async def handler(request: Request) -> Response:
-            await request.app.state.loaded.wait()
-            real: Handler = getattr(import_module(self._module), name)
-            return await real(request)
-
-        handler.__module__, handler.__name__ = self._module, name
-        return handler
-
+from app.web.door import public
+from app.web.door.guard import BodyLimit, HostCheck, IdentityCheck, OriginCheck, SecurityHeaders, loopback_names
+from app.web.door.root import BrowserRoot, browser_root
+from app.web.door.visitors import Visitors
 
 if TYPE_CHECKING:
     from app.sessions import SessionRegistry
-    from app.web import (
-        actions,
-        asks,
-        blobs,
-        comparing,
-        completing,
-        composer,
-        logging_views,
-        pages,
-        palette,
-        prompts,
-        resources,
-        rounds,
-        snippets,
-        subscriptions,
-        targets,
-        tasks,
-        tool_forms,
-    )
-else:
-    actions, asks, pages = _Later("app.web.actions"), _Later("app.web.asks"), _Later("app.web.pages")
-    blobs, tool_forms = _Later("app.web.blobs"), _Later("app.web.tool_forms")
-    palette, targets = _Later("app.web.palette"), _Later("app.web.targets")
-    completing, composer = _Later("app.web.completing"), _Later("app.web.composer")
-    logging_views, prompts = _Later("app.web.logging_views"), _Later("app.web.prompts")
-    resources, snippets = _Later("app.web.resources"), _Later("app.web.snippets")
-    tasks, rounds = _Later("app.web.tasks"), _Later("app.web.rounds")
-    subscriptions, comparing = _Later("app.web.subscriptions"), _Later("app.web.comparing")
-
-PUBLIC, IDENTITY, SESSION = Access.PUBLIC, Access.IDENTITY, Access.SESSION
-
-
-def routes() -> list[Doorway]:
-    """Every address of Parley. GET shows, POST acts, and nothing else exists."""
-    get, post = "GET", "POST"
-    return [
-        # Anybody
-        Doorway("/login", public.login, access=PUBLIC, method=get),
-        Doorway("/healthz", public.healthz, access=PUBLIC, method=get),
-        Doorway("/static/{path:path}", public.static, access=PUBLIC, method=get),
-        Doorway("/favicon.ico", public.favicon, access=PUBLIC, method=get),
-        # One's own, over all sessions
-        Doorway("/", pages.home, access=IDENTITY, method=get),
-        Doorway("/about", pages.about, access=IDENTITY, method=get),
-        Doorway("/s", actions.open_session, access=IDENTITY, method=post),
-        Doorway("/targets", targets.save, access=IDENTITY, method=post),
-        Doorway("/targets/{target}", targets.rename, access=IDENTITY, method=post),
-        Doorway("/targets/{target}/delete", targets.delete, access=IDENTITY, method=post),
-        # One session
-        Doorway("/s/{sid}", pages.overview, access=SESSION, method=get),
-        Doorway("/s/{sid}/connect", pages.connect_form, access=SESSION, method=get),
-        Doorway("/s/{sid}/connect", actions.connect, access=SESSION, method=post),
-        Doorway("/s/{sid}/disconnect", actions.disconnect, access=SESSION, method=post),
-        Doorway("/s/{sid}/close", actions.close, access=SESSION, method=post),
-        Doorway("/s/{sid}/options", actions.options, access=SESSION, method=post),
-        Doorway("/s/{sid}/roots", pages.roots, access=SESSION, method=get),
-        Doorway("/s/{sid}/roots", actions.roots, access=SESSION, method=post),
-        Doorway("/s/{sid}/tools", pages.tools, access=SESSION, method=get),
-        Doorway("/s/{sid}/tools/refresh", actions.refresh_tools, access=SESSION, method=post),
-        Doorway("/s/{sid}/tools/more", actions.more_tools, access=SESSION, method=post),
-        Doorway("/s/{sid}/tools/form/{name:path}", tool_forms.form, access=SESSION, method=post),
-        Doorway("/s/{sid}/tools/check/{name:path}", tool_forms.check, access=SESSION, method=post),
-        Doorway("/s/{sid}/tools/call/{name:path}", tool_forms.call, access=SESSION, method=post),
-        Doorway("/s/{sid}/tools/{name:path}", tool_forms.tool, access=SESSION, method=get),
-        Doorway("/s/{sid}/resources", resources.resources, access=SESSION, method=get),
-        Doorway("/s/{sid}/resources/refresh", resources.refresh, access=SESSION, method=post),
-        Doorway("/s/{sid}/resources/more", resources.more, access=SESSION, method=post),
-        Doorway("/s/{sid}/resources/one", resources.resource, access=SESSION, method=get),
-        Doorway("/s/{sid}/resources/read", resources.read, access=SESSION, method=post),
-        Doorway("/s/{sid}/resources/subscribe", resources.subscribe, access=SESSION, method=post),
-        Doorway("/s/{sid}/resources/templates", resources.templates, access=SESSION, method=get),
-        Doorway("/s/{sid}/resources/templates/refresh", resources.refresh_templates, access=SESSION, method=post),
-        Doorway("/s/{sid}/resources/templates/more", resources.more_templates, access=SESSION, method=post),
-        Doorway("/s/{sid}/resources/templates/expand/{name:path}", resources.expand, access=SESSION, method=post),
-        Doorway("/s/{sid}/resources/templates/read/{name:path}", resources.read_template, access=SESSION, method=post),
-        Doorway("/s/{sid}/resources/templates/{name:path}", resources.template, access=SESSION, method=get),
-        Doorway("/s/{sid}/prompts", prompts.prompts, access=SESSION, method=get),
-        Doorway("/s/{sid}/prompts/refresh", prompts.refresh, access=SESSION, method=post),
-        Doorway("/s/{sid}/prompts/more", prompts.more, access=SESSION, method=post),
-        Doorway("/s/{sid}/prompts/get/{name:path}", prompts.get, access=SESSION, method=post),
-        Doorway("/s/{sid}/prompts/{name:path}", prompts.prompt, access=SESSION, method=get),
-        Doorway("/s/{sid}/complete", completing.complete, access=SESSION, method=post),
-        Doorway("/s/{sid}/logging", logging_views.logging, access=SESSION, method=get),
-        Doorway("/s/{sid}/ping", logging_views.ping, access=SESSION, method=post),
-        Doorway("/s/{sid}/compose", composer.compose, access=SESSION, method=get),
-        Doorway("/s/{sid}/compose", composer.send, access=SESSION, method=post),
-        Doorway("/s/{sid}/compose/check", composer.check, access=SESSION, method=post),
-        Doorway("/s/{sid}/calls", pages.calls, access=SESSION, method=get),
-        Doorway("/s/{sid}/calls", actions.start_call, access=SESSION, method=post),
-        Doorway("/s/{sid}/calls/{cid}", pages.call, access=SESSION, method=get),
-        Doorway("/s/{sid}/calls/{cid}/cancel", actions.cancel_call, access=SESSION, method=post),
-        Doorway("/s/{sid}/calls/{cid}/retry", actions.retry_call, access=SESSION, method=post),
-        Doorway("/s/{sid}/calls/{cid}/rounds", rounds.change, access=SESSION, method=post),
-        Doorway("/s/{sid}/calls/{cid}/resend", rounds.resend, access=SESSION, method=post),
-        Doorway("/s/{sid}/calls/{cid}/compare", comparing.comparison, access=SESSION, method=get),
-        Doorway("/s/{sid}/calls/{cid}/compare", comparing.begin, access=SESSION, method=post),
-        Doorway("/s/{sid}/calls/{cid}/snippet", snippets.snippet, access=SESSION, method=get),
-        Doorway("/s/{sid}/calls/{cid}/shown", blobs.shown, access=SESSION, method=get),
-        Doorway("/s/{sid}/calls/{cid}/branch", blobs.branch, access=SESSION, method=get),
-        Doorway("/s/{sid}/calls/{cid}/search", blobs.search, access=SESSION, method=get),
-        Doorway("/s/{sid}/calls/{cid}/markdown", blobs.markdown, access=SESSION, method=get),
-        Doorway("/s/{sid}/calls/{cid}/result", blobs.result, access=SESSION, method=get),
-        Doorway("/s/{sid}/blobs/{sha}", blobs.blob, access=SESSION, method=get),
-        Doorway("/s/{sid}/frames/{sha}", blobs.frame, access=SESSION, method=get),
-        Doorway("/s/{sid}/inbox", asks.inbox, access=SESSION, method=get),
-        Doorway("/s/{sid}/inbox/clear", asks.clear, access=SESSION, method=post),
-        Doorway("/s/{sid}/asks/{aid}", asks.ask, access=SESSION, method=get),
-        Doorway("/s/{sid}/asks/{aid}/answer", asks.answer, access=SESSION, method=post),
-        Doorway("/s/{sid}/subscriptions", subscriptions.page, access=SESSION, method=get),
-        Doorway("/s/{sid}/subscriptions", subscriptions.begin, access=SESSION, method=post),
-        Doorway("/s/{sid}/subscriptions/{lid}/stop", subscriptions.stop, access=SESSION, method=post),
-        Doorway("/s/{sid}/subscriptions/{lid}/again", subscriptions.again, access=SESSION, method=post),
-        Doorway("/s/{sid}/asks/{aid}/reopen", rounds.reopen, access=SESSION, method=post),
-        Doorway("/s/{sid}/asks/{aid}/form", asks.form, access=SESSION, method=post),
-        Doorway("/s/{sid}/asks/{aid}/request", asks.request, access=SESSION, method=post),
-        Doorway("/s/{sid}/stage", asks.stage, access=SESSION, method=get),
-        Doorway("/s/{sid}/tasks", tasks.tasks, access=SESSION, method=get),
-        Doorway("/s/{sid}/tasks/refresh", tasks.refresh, access=SESSION, method=post),
-        Doorway("/s/{sid}/tasks/{tid}", tasks.task, access=SESSION, method=get),
-        Doorway("/s/{sid}/tasks/{tid}/poll", tasks.poll, access=SESSION, method=post),
-        Doorway("/s/{sid}/tasks/{tid}/result", tasks.result, access=SESSION, method=post),
-        Doorway("/s/{sid}/tasks/{tid}/stop", tasks.stop, access=SESSION, method=post),
-        Doorway("/s/{sid}/tasks/{tid}/cancel", tasks.cancel, access=SESSION, method=post),
-        Doorway("/s/{sid}/log", pages.log, access=SESSION, method=get),
-        Doorway("/s/{sid}/log.jsonl", pages.export, access=SESSION, method=get),
-        Doorway("/s/{sid}/log/{seq}", pages.message, access=SESSION, method=get),
-        Doorway("/s/{sid}/palette", palette.palette, access=SESSION, method=get),
-        Doorway("/s/{sid}/stderr", pages.stderr, access=SESSION, method=get),
-        Doorway("/s/{sid}/events", pages.events, access=SESSION, method=get),
-    ]
 
 
 def create_app(
@@ -192,16 +39,16 @@ def create_app(
 ) -> Starlette:
     """The application. `announce` gets each launch code after the first, when the one before is used or expires."""
     root = browser_root(settings.data_dir)
-    door = Door(settings, root=root, announce=announce)
+    visitors = Visitors(settings, root=root, announce=announce)
     app = Starlette(
-        routes=routes(),
+        routes=public.routes(),
         middleware=[
             Middleware(BrowserRoot, root=root),
-            Middleware(Armour),
+            Middleware(SecurityHeaders),
             Middleware(GZipMiddleware, minimum_size=1000, compresslevel=5),
             Middleware(HostCheck, hosts=loopback_names(settings.host)),
-            Middleware(OriginCheck, door=door),
-            Middleware(IdentityCheck, door=door),
+            Middleware(OriginCheck, visitors=visitors),
+            Middleware(IdentityCheck, visitors=visitors),
             Middleware(BodyLimit, most=settings.limits.body_bytes),
         ],
         exception_handlers={HTTPException: _pass_on},
@@ -210,7 +57,7 @@ def create_app(
     # An address has one spelling: a redirect to another one would be an answer before the guards have spoken.
     app.router.redirect_slashes = False
     app.state.settings = settings
-    app.state.door = door
+    app.state.visitors = visitors
     app.state.registry = registry
     app.state.loaded = anyio.Event()
     app.state.ended = anyio.Event()
@@ -220,7 +67,7 @@ def create_app(
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[None]:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(app.state.door.keep_fresh)
+        tasks.start_soon(app.state.visitors.keep_fresh)
         tasks.start_soon(_live, app)
         yield
         await end_everything(app)
@@ -232,16 +79,13 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 async def _live(app: Starlette) -> None:
     """Load what the port did not wait for, let the waiting requests through, and keep the sessions until the end."""
 
-    def load() -> None:
-        for module in _later:
-            import_module(module)
-
-    await anyio.to_thread.run_sync(load)
+    table = await anyio.to_thread.run_sync(import_module, "app.web.routes")
+    app.router.routes[:] = table.routes()
     # sse-starlette would cut every stream off as soon as a signal comes. We end them ourselves, with a last word.
     import_module("sse_starlette.sse").AppStatus.disable_automatic_graceful_drain()
     from app.sessions import SessionRegistry
-    from app.web.consent import Proposals
-    from app.web.stream import StreamHub
+    from app.web.connect.consent import Proposals
+    from app.web.live.stream import StreamHub
 
     state = app.state
     registry = SessionRegistry(state.settings) if state.registry is None else state.registry
@@ -253,12 +97,12 @@ async def _live(app: Starlette) -> None:
 
 async def end_everything(app: Starlette) -> None:
     """Tell every stream that the process stops, so that nobody waits for it to end by itself; end every child."""
-    app.state.door.close()
+    app.state.visitors.close()
     if app.state.loaded.is_set():
         app.state.streams.shutdown()
         await app.state.registry.close_all()
 
 
 async def _pass_on(request: Request, fault: Exception) -> Response:
-    """Not Starlette's own answers: all failures end in Armour, at the one place that knows how to say them."""
+    """Not Starlette's own answers: all failures end in SecurityHeaders, at the one place that knows how to say them."""
     raise fault

@@ -16,11 +16,12 @@ from app.core.calls import Call
 from app.core.elicitation import secret_findings
 from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget, typed_line
+from app.export import snippets
 from app.secrecy import MASK
 from app.secret_names import sounds_secret
 from app.store import FILE, Store
-from app.web import connect_views, snippets
-from app.web.shell import target_json
+from app.web.connect.form import _pairs, _typed_pairs, _typed_texts
+from app.web.kit.words import target_json
 from tests import peers
 from tests.secret_cases import CASES, Case, target_of
 
@@ -122,13 +123,13 @@ def test_h05_a_form_shows_what_was_typed_but_the_secret(case: Case):
         typed = {"url": target.url}
         name, value = "header", target.headers
     if case.place in ("args", "url"):
-        shown = connect_views._typed_texts(typed, {"command_line": "", "url": ""})
+        shown = _typed_texts(typed, {"command_line": "", "url": ""})
         assert told(case, str(shown))
         assert (secrecy.AGAIN in str(shown)) is case.secret
     else:
         rows = {f"{name}_name": list(value), f"{name}_value": list(value.values()), f"{name}_secret": [""]}
-        assert told(case, str(connect_views._typed_pairs(rows, name, [])))
-        assert told(case, str(connect_views._pairs(target, name, ())))
+        assert told(case, str(_typed_pairs(rows, name, [])))
+        assert told(case, str(_pairs(target, name, ())))
 
 
 def test_h05_the_browser_judges_names_as_the_server_does(tmp_path: Path):

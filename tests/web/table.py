@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.web.app import routes
-from app.web.guard import Access, Doorway
+from app.web.door.guard import Access, GuardedRoute
+from app.web.routes import routes
 
 TABLE = routes()
 _FILL = {
@@ -19,7 +19,7 @@ _FILL = {
 }
 
 
-def address(route: Doorway, sid: str = "s-unknown") -> str:
+def address(route: GuardedRoute, sid: str = "s-unknown") -> str:
     path = route.path.replace("{sid}", sid)
     for name, value in _FILL.items():
         path = path.replace(name, value)
@@ -27,18 +27,19 @@ def address(route: Doorway, sid: str = "s-unknown") -> str:
     return path
 
 
-def method(route: Doorway) -> str:
+def method(route: GuardedRoute) -> str:
     (found,) = (route.methods or set()) - {"HEAD"}
     return found
 
 
-def each(*levels: Access, of: str | None = None, module: str = "app.web.") -> pytest.MarkDecorator:
-    """A parameter `route`: every route of these levels (all when none is named), of this method and of this module."""
+def each(*levels: Access, of: str | None = None, handlers: tuple[str, ...] = ("app.web.",)) -> pytest.MarkDecorator:
+    """A parameter `route`: every route of these levels (all when none is named), of this method, with one of these
+    handlers, which are named by how their full names begin."""
     chosen = [
         route
         for route in TABLE
         if (not levels or route.access in levels)
         and (of is None or method(route) == of)
-        and route.endpoint.__module__.startswith(module)
+        and f"{route.endpoint.__module__}.{route.name}".startswith(handlers)
     ]
     return pytest.mark.parametrize("route", chosen, ids=[f"{method(route)} {route.path}" for route in chosen])

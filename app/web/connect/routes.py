@@ -1,0 +1,267 @@
+"""Sessions and their connections: open, connect, disconnect, close.
+
+The dangerous verb is *connect*: a command that a person has not started before is shown in full and confirmed first
+(R5-71), and every start is logged (R5-73). Nothing here waits for the server at the other end.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.core.errors import Conflict, Gone
+from app.core.options import Options
+from app.core.targets import AnyTarget, DemoTarget, StdioTarget, target_digest
+from app.sessions import Identity, Session, SessionRegistry, Workspace
+from app.sessions.identity import LOCAL
+from app.web.calls.result import values
+from app.web.connect import mcp_json as mcpjson
+from app.web.connect import targets
+from app.web.connect.consent import consent
+from app.web.connect.form import ChoiceLine, connect_form
+from app.web.door.denied import Denied
+from app.web.kit import request_bodies
+from app.web.kit.lookup import client
+from app.web.kit.request_bodies import Body, FormErrors
+from app.web.kit.responses import done, go, in_json, show, wants_json
+from app.web.session.overview import overview_page
+
+
+async def form(request: Request) -> Response:
+    values = {"like": target} if (target := request.query_params.get("target")) else None
+    form = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
+    return await show(request, form)
+
+
+spawns = logging.getLogger("parley.spawn")
+
+
+# --------------------------------------------------------------------------------------------------------- sessions
+
+
+async def open_session(request: Request) -> Response:
+    """A new session, and at once its connection when the body names a target."""
+    registry: SessionRegistry = request.app.state.registry
+    body = await request_bodies.read(request)
+    plan = None
+    if body:
+        try:
+            plan = _plan(request, body, None)
+        except FormErrors as fault:
+            return await _form_again(request, None, body, fault)
+        except _Choose as choice:
+            return await _choices(request, None, body, choice)
+        if _must_ask(request, plan, body):
+            return await _ask(request, None, plan)
+    session = registry.open(request.state.identity)
+    if plan is not None:
+        try:
+            _start(registry, session, plan, request.state.identity)
+        except Exception:
+            await registry.close(session)
+            raise
+    url = f"/s/{session.id}"
+    if wants_json(request):
+        return in_json({"id": session.id, "url": url}, 201, {"location": url})
+    return go(request, url)
+
+
+async def close(request: Request) -> Response:
+    """End the connection and forget the session."""
+    session: Workspace = request.state.session
+    await request_bodies.nothing(request)
+    await request.app.state.registry.close(session)
+    values.closed(session.id)
+    if wants_json(request):
+        return in_json({"id": session.id, "closed": True})
+    return go(request, "/")
+
+
+# ---------------------------------------------------------------------------------------------------------- connect
+
+
+@dataclass(slots=True, frozen=True)
+class _Plan:
+    """What to connect to, how, and whether the person has just said yes to it, or wants to see all of it first."""
+
+    target: AnyTarget
+    options: Options
+    confirmed: bool = False
+    probe: bool = False
+    """Find out anew which era it speaks."""
+    reveal: bool = False
+
+
+async def connect(request: Request) -> Response:
+    """Begin to connect. The page says that it closes the connection that is open; a script has to do so itself."""
+    session = client(request)
+    body = await request_bodies.read(request)
+    try:
+        plan = _plan(request, body, session)
+    except FormErrors as fault:
+        return await _form_again(request, session, body, fault)
+    except _Choose as choice:
+        return await _choices(request, session, body, choice)
+    if _must_ask(request, plan, body):
+        return await _ask(request, session, plan)
+    if body.is_form and session.info.state in {"connecting", "ready"}:
+        await session.disconnect()
+    _start(request.app.state.registry, session, plan, request.state.identity)
+    if wants_json(request):
+        return in_json(overview_page(session).as_json(), 202)
+    return go(request, f"/s/{session.id}")
+
+
+async def disconnect(request: Request) -> Response:
+    """Close the connection, or stop connecting; the session and its history stay."""
+    session = client(request)
+    await request_bodies.nothing(request)
+    await session.disconnect()
+    if wants_json(request):
+        return in_json(overview_page(session).as_json())
+    return done(request, f"/s/{session.id}")
+
+
+def begin(app: Starlette, target: AnyTarget) -> Session:
+    """A session for the person at the terminal. Having typed the command is consent to start it."""
+    registry: SessionRegistry = app.state.registry
+    session = registry.open(LOCAL)
+    # The parade of the demo is about servers that ask by requests and by tasks, which only 2025-11-25 has.
+    options = Options(era="legacy") if isinstance(target, DemoTarget) else Options()
+    _start(registry, session, _Plan(target, options), LOCAL)
+    return session
+
+
+def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
+    """Read a connect body: a target in full, one seen before, or the yes to one that was shown."""
+    state, identity = request.app.state, request.state.identity
+    if body.is_form and body.text("again"):
+        if session is None or session.target is None:
+            raise Conflict("There is no former connection to repeat. Choose a target.")
+        return _Plan(session.target, session.options, probe=body.text("again") == "probe")
+    if body.is_form and body.text("recent"):
+        return _plan_of_kept(state.registry, identity, body)
+    if body.is_form and body.text("choose"):
+        chosen = state.proposals.take(identity, body.text("choose"))
+        if chosen is None:
+            raise Gone("That list is too old, or Parley was started anew. Paste it again.")
+        return _Plan(*chosen)
+    if body.is_form and body.text("transport") == "mcpjson":
+        given = body.read(request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)})
+        entries = mcpjson.read(body.text("mcp_json"))
+        if len(entries) > 1 or entries[0].target is None:
+            raise _Choose(entries, given.options)
+        return _Plan(entries[0].target, given.options)
+    if body.is_form and body.text("reveal"):
+        shown = state.proposals.take(identity, body.text("reveal"))
+        if shown is None or not isinstance(shown[0], StdioTarget):
+            raise Gone("That question is too old, or Parley was started anew. Connect again.")
+        return _Plan(shown[0], shown[1], reveal=True)
+    if body.text("confirm") and not body.data.keys() & {"transport", "target"}:
+        proposal = state.proposals.take(identity, body.text("confirm"))
+        if proposal is None:
+            raise Gone("That question is too old, or Parley was started anew. Connect again.")
+        target, options = proposal
+        return _Plan(target, options, confirmed=True)
+    confirm = {"confirm": body.text("confirm")} if body.is_form and body.text("confirm") else {}
+    wanted = body.read(request_bodies.ConnectBody, lambda form: targets.connect_of_form(request, form) | confirm)
+    targets.refuse_masks(wanted.target, is_form=body.is_form)
+    confirmed = wanted.confirm == target_digest(wanted.target)
+    return _Plan(wanted.target, wanted.options, confirmed, wanted.probe)
+
+
+class _Choose(Exception):
+    """Several servers were pasted: a person says which."""
+
+    def __init__(self, entries: list[mcpjson.Entry], options: Options) -> None:
+        super().__init__()
+        self.entries, self.options = entries, options
+
+
+def _plan_of_kept(registry: SessionRegistry, identity: Identity, body: Body) -> _Plan:
+    """A target of the list, by its id or its digest. What was left out on disk has to be typed first."""
+    wanted = body.text("recent")
+    for kept in registry.store.of(identity.id):
+        if wanted not in {kept.id, target_digest(kept.target)}:
+            continue
+        if kept.missing:
+            body.data["like"] = kept.id
+            words = f"Type again what is not kept on disk: {', '.join(kept.missing)}."
+            raise FormErrors({"": [words]})
+        if not any(name.startswith("option.") for name in body.data):
+            return _Plan(kept.target, kept.options)
+        given = body.read(request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)})
+        return _Plan(kept.target, given.options)
+    raise Gone("That target is no longer remembered. Type it again.")
+
+
+async def _choices(request: Request, session: Workspace | None, body: Body, choice: _Choose) -> Response:
+    """What was pasted, as a list to choose from. The targets stay here, with their secrets."""
+    state, identity = request.app.state, request.state.identity
+    keep = state.proposals.keep
+    lines = [
+        ChoiceLine.of(one, keep(identity, one.target, choice.options) if one.target is not None else "")
+        for one in choice.entries
+    ]
+    form = connect_form(session, state.registry, identity, values=body.data, choices=lines)
+    return await show(request, form)
+
+
+def _must_ask(request: Request, plan: _Plan, body: Body) -> bool:
+    """Whether a person has to see this command first. A script that sends JSON has said what it wants."""
+    if not isinstance(plan.target, StdioTarget) or plan.confirmed:
+        return False
+    if plan.reveal:
+        return True
+    identity: Identity = request.state.identity
+    if identity.kind == "script" and not body.is_form:
+        return False
+    return not request.app.state.registry.consented(identity, plan.target)
+
+
+async def _ask(request: Request, session: Workspace | None, plan: _Plan) -> Response:
+    """The card that shows a command in full before its first start (R5-71)."""
+    target = plan.target
+    assert isinstance(target, StdioTarget)  # noqa: S101 (`_must_ask` has looked)
+    digest = request.app.state.proposals.keep(request.state.identity, target, plan.options)
+    if wants_json(request):
+        shown = {
+            "digest": digest,
+            "argv": list(target.shown_argv),
+            "cwd": target.cwd,
+            "env_names": sorted(target.env),
+        }
+        message = "This command was not started before. Post its digest as `confirm` to start it."
+        raise Denied(409, "consent", message, detail=shown)
+    return await show(request, consent(session, target, reveal=plan.reveal))
+
+
+def _start(registry: SessionRegistry, session: Session, plan: _Plan, by: Identity) -> None:
+    target = plan.target
+    session.connect(target, plan.options, by=by, probe=plan.probe)
+    registry.consent(by, target)
+    if isinstance(target, StdioTarget):
+        # Arguments and values may be secrets: how many, and the names, are enough to know what ran.
+        spawns.info(
+            "session %d starts %r with %d arguments, environment %s, in %r, asked by a %s",
+            session.number,
+            target.command,
+            len(target.args),
+            sorted(target.env),
+            target.cwd or "the directory of Parley",
+            by.kind,
+        )
+    elif isinstance(target, DemoTarget):
+        spawns.info("session %d starts the demo server, asked by a %s", session.number, by.kind)
+
+
+async def _form_again(request: Request, session: Workspace | None, body: Body, fault: FormErrors) -> Response:
+    if wants_json(request):
+        raise fault
+    state = request.app.state
+    form = connect_form(session, state.registry, request.state.identity, values=body.data, errors=fault.fields)
+    return await show(request, form, 422)

@@ -1,0 +1,153 @@
+"""What the server logs: by level and logger, with stderr beside it, and the level that is asked of it.
+
+The page and its stream show the newest lines that fit the filter. Every message is in the log of the session too, byte
+for byte, and each line here leads to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.core.options import LEVELS
+from app.core.times import wire_time
+from app.core.wire import StderrLine
+from app.sessions import Workspace
+from app.sessions.server_log import LogLine, rank
+from app.web.kit.frame import Shell, shell
+from app.web.kit.responses import show, wants_json
+from app.web.kit.templates import Context
+from app.web.session.ping import PingView, ping_view
+
+LINES = 200
+STDERR_LINES = 100
+
+
+@dataclass(slots=True, frozen=True)
+class Wanted:
+    """Which lines a page shows: from a level up, of one logger, with a text."""
+
+    level: str = ""
+    logger: str | None = None
+    q: str = ""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Wanted:
+        level = query.get("level", "")
+        logger = query.get("logger", "*")
+        named = None if logger == "*" else logger[:200]
+        return cls(level if level in LEVELS else "", named, query.get("q", "").strip()[:200])
+
+    @classmethod
+    def of_query(cls, text: str) -> Wanted:
+        return cls.of(dict(parse_qsl(text, keep_blank_values=True)))
+
+    @property
+    def query(self) -> str:
+        given = {"level": self.level} if self.level else {}
+        given |= {"logger": self.logger} if self.logger is not None else {}
+        return urlencode(given | ({"q": self.q} if self.q else {}))
+
+    def fits(self, line: LogLine) -> bool:
+        if self.level and rank(line.level) < LEVELS.index(self.level):
+            return False
+        if self.logger is not None and line.logger != self.logger:
+            return False
+        return not self.q or self.q.casefold() in f"{line.logger}\n{line.text}".casefold()
+
+
+@dataclass(slots=True)
+class LoggingView:
+    """The lines, newest first, and stderr beside them; also a part of the stream (`#server-log`)."""
+
+    base: str
+    lines: list[LogLine]
+    matching: int
+    kept: int
+    count: int
+    stderr: list[StderrLine]
+    stderr_count: int
+    has_process: bool
+    offered: bool
+    wanted: Wanted
+
+
+def logging_view(session: Workspace, wanted: Wanted) -> LoggingView:
+    kept = session.server_log.lines()
+    found = [line for line in kept if wanted.fits(line)]
+    stderr = [line for line in session.stderr.lines() if not line.by_probe]
+    return LoggingView(
+        base=f"/s/{session.id}",
+        lines=found[: -LINES - 1 : -1],
+        matching=len(found),
+        kept=len(kept),
+        count=session.server_log.count,
+        stderr=stderr[: -STDERR_LINES - 1 : -1],
+        stderr_count=session.stderr.count - session.stderr.by_probe,
+        has_process=session.info.pid is not None or bool(stderr),
+        offered=session.info.offers("logging"),
+        wanted=wanted,
+    )
+
+
+@dataclass(slots=True)
+class Logging(Context):
+    """The log of the server."""
+
+    template: ClassVar[str] = "log/server_log.html"
+    part: ClassVar[str | None] = "log/_server_log.html"
+
+    shell: Shell
+    log: LoggingView
+    loggers: list[str]
+    levels: tuple[str, ...]
+    asked: str
+    can_ask: bool
+    modern: bool
+    ping: PingView
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+async def logging(request: Request) -> Response:
+    """The log of the server, as the query wants it."""
+    session: Workspace = request.state.session
+    wanted = Wanted.of(request.query_params)
+    view = logging_view(session, wanted)
+    lines = [line for line in session.server_log.lines() if wanted.fits(line)] if wants_json(request) else []
+    return await show(
+        request,
+        Logging(
+            shell=shell(session, "logging", "Logging", of=wanted.query),
+            log=view,
+            loggers=sorted(session.server_log.loggers),
+            levels=LEVELS,
+            asked=session.options.log_level or "",
+            can_ask=session.info.state == "ready" and session.info.offers("logging"),
+            modern=not session.wire.sets_log_level,
+            ping=ping_view(session),
+            json={
+                "messages": [
+                    {
+                        "number": one.number,
+                        "seq": one.seq,
+                        "time": wire_time(one.at),
+                        "level": one.level,
+                        "logger": one.logger or None,
+                        "text": one.text,
+                    }
+                    for one in lines
+                ],
+                "count": view.count,
+                "loggers": session.server_log.loggers,
+                "level": session.options.log_level,
+            },
+        ),
+    )
