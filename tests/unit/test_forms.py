@@ -496,12 +496,19 @@ def test_ids_are_made_of_letters_digits_and_hex():
 @pytest.mark.parametrize("odd", [None, True, 0, 1.5, 10**400, "x", [], {}, [[]], [{}]])
 @pytest.mark.parametrize(
     "member",
-    ["format", "default", "enumNames", "title", "maxLength", "maxItems", "items", "oneOf", "patternProperties"],
+    [
+        *("format", "default", "enumNames", "title", "maxLength", "maxItems", "items", "oneOf"),
+        *("properties", "patternProperties"),
+    ],
 )
 def test_no_member_of_a_schema_is_so_odd_that_there_is_no_form(member: str, odd: Any):
     """One form that cannot be drawn, or checked, would take its whole page with it."""
     text = {"type": "string", "enum": ["a"]} if member == "enumNames" else {"type": "string"}
     several = {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}
-    schema = {"type": "object", "properties": {"text": {**text, member: odd}, "several": {**several, member: odd}}}
+    odd_ones = {"text": {**text, member: odd}, "several": {**several, member: odd}}
+    schema = {
+        "type": "object",
+        "properties": {**odd_ones, "both": {"allOf": [{**text, member: odd}, {"minLength": 1}]}},
+    }
     assert len(draw(forms.build(schema))) > 0
     assert isinstance(forms.unchecked(schema), str)

@@ -102,7 +102,7 @@ class Schemas:
         merged = self.plain(first, seen) if "allOf" in first else first
         for each in others:
             below = self.plain(each, seen)
-            self._steps += len(below.get("properties") or ()) // 20
+            self._steps += len(properties_of(below)) // 20
             merged = merge(merged, below)
         return merged
 
