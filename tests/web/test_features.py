@@ -17,6 +17,7 @@ from app.sessions import Session
 from app.web.live.tab import Tab
 from tests.drive import HANG, SERVERS, until
 from tests.web.asgi import Answer, Visitor
+from tests.web.tabs import tab_of
 
 HTMX = {"hx_request": "true"}
 
@@ -454,7 +455,7 @@ async def test_open_pages_hear_of_everything_that_changes(opened: Any):
     await one.json("/prompts")
 
     def tab(page: str, of: str = "") -> Tab:
-        return Tab(one.session, page, of, one.session.events.seq, one.session.limits)
+        return tab_of(one.session, page, of, one.session.events.seq)
 
     def heard(listener: Tab) -> str:
         patch = listener.patch()

@@ -26,6 +26,7 @@ from app.web.kit.html import page_bytes
 from app.web.kit.request_bodies import waiting_seconds
 from app.web.kit.responses import done, in_json, show, wants_json
 from app.web.kit.templates import Context, fragment
+from app.web.live.page import page
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ class AskPage(Context):
 # -------------------------------------------------------------------------------------------------------------- GET
 
 
+@page("inbox")
 async def inbox(request: Request) -> Response:
     """What waits for an answer, then what is settled; with `count` only the number."""
     session: Workspace = request.state.session
@@ -73,6 +75,7 @@ async def inbox(request: Request) -> Response:
     return await show(request, InboxPage(shell(session, "inbox", "Inbox"), session))
 
 
+@page("ask")
 async def ask(request: Request) -> Response:
     """One ask; with `edit` only the form that changes its request, which no page brings along (H12)."""
     session: Workspace = request.state.session
@@ -86,6 +89,7 @@ async def ask(request: Request) -> Response:
     return Response(page_bytes(html), headers={"cache-control": "no-store"}, media_type="text/html; charset=utf-8")
 
 
+@page("stage", stage_views.STAGE)
 async def stage(request: Request) -> Response:
     """The sequence of asks at the size of a projector, the inbox in the middle."""
     return await show(request, stage_views.stage(request.state.session))

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from app.core.calls import Call
-from app.core.revisions import HANDSHAKE
-from app.sessions.compare import messages_of
-from app.web.asks.card import asks_of
-from app.web.kit import format, json_tree, request_bodies
-from app.web.kit.frame import shell
-from app.web.kit.html import Html
-
-if TYPE_CHECKING:
-    from app.sessions import Workspace
-from typing import ClassVar
+from typing import Any, ClassVar
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from app.core.calls import Call
+from app.core.revisions import HANDSHAKE
+from app.sessions import Workspace
+from app.sessions.compare import messages_of
+from app.web.asks.card import asks_of
 from app.web.door.denied import unknown
-from app.web.kit.frame import Shell
+from app.web.kit import format, json_tree, request_bodies
+from app.web.kit.frame import Shell, shell
+from app.web.kit.html import Html
 from app.web.kit.lookup import call_of
 from app.web.kit.responses import in_json_apart, show, wants_json
 from app.web.kit.templates import Context
+from app.web.live.page import page
+from app.web.live.parts import Each, View, refetch
 
 ERAS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 _ROWS = 60
@@ -175,6 +173,17 @@ async def begin(request: Request) -> Response:
     return RedirectResponse(url, 303)
 
 
+def _compared(view: View) -> Html:
+    return refetch(f"{view.base}/calls/{quote(view.of, safe='')}/compare", "#compare")
+
+
+COMPARED = Each(
+    ("comparison.changed", "call.changed", "call.settled"), lambda *_: "", lambda view, *_: _compared(view), _compared
+)
+"""Two conversations, one of them of another session: the tab fetches both."""
+
+
+@page("compare", COMPARED)
 async def comparison(request: Request) -> Response:
     session, call = call_of(request)
     view = await compare_view(session, call)

@@ -28,9 +28,11 @@ from app.web.kit import request_bodies
 from app.web.kit.lookup import client
 from app.web.kit.request_bodies import Body, FormErrors
 from app.web.kit.responses import done, go, in_json, show, wants_json
+from app.web.live.page import page
 from app.web.session.overview import overview_page
 
 
+@page("connect", notice=False)
 async def form(request: Request) -> Response:
     values = {"like": target} if (target := request.query_params.get("target")) else None
     form = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)

@@ -21,7 +21,9 @@ from app.web.kit import request_bodies
 from app.web.kit.frame import shell
 from app.web.kit.responses import in_json, show, wants_json
 from app.web.kit.templates import Twofold
+from app.web.live.page import page
 from app.web.tasks import sequence
+from app.web.tasks.live import TASK, TASKS
 from app.web.tasks.received import received_card, received_cards, received_json
 from app.web.tasks.running import running_card, running_json, running_view
 
@@ -97,11 +99,13 @@ def task_page(session: Workspace, tid: str) -> ReceiverTaskPage | ClientTaskPage
     )
 
 
+@page("tasks", TASKS)
 async def tasks(request: Request) -> Response:
     """Both kinds of tasks."""
     return await show(request, tasks_page(request.state.session))
 
 
+@page("task", TASK)
 async def task(request: Request) -> Response:
     """One task of either kind."""
     found = task_page(request.state.session, request.path_params["tid"])
