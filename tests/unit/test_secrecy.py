@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app import secrecy
+from app import secrecy, secret_names
 from app.core.calls import Call
 from app.core.elicitation import secret_findings
 from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget, typed_line
 from app.export import snippets
-from app.secrecy import MASK, sounds_secret
+from app.secrecy import MASK
+from app.secret_names import sounds_secret
 from app.store import FILE, Store
 from app.web.connect.form import _pairs, _typed_pairs, _typed_texts
 from app.web.kit.words import target_json
@@ -139,15 +140,15 @@ def test_h05_the_browser_judges_names_as_the_server_does(tmp_path: Path):
     names += [(name, where) for name, where in names if not name.startswith("-")]
     words = "OAuth XApiKey APIKey apikey2 x__token__ Ünïcode_Key -key- a.b.secret PASS1 pass_through MAX_new_TOKENS"
     names += [(word, where) for word in words.split() for where in ("variable", "header")]
-    rules = {where: secrecy.PATTERNS[where] for where in ("variable", "header")}
+    rules = {where: secret_names.PATTERNS[where] for where in ("variable", "header")}
     program = f"""{judge.group()}
     const rules = {json.dumps(rules)};
     console.log(JSON.stringify({json.dumps(names)}.map(([name, where]) => soundsSecret(name,
-      {{ words: {json.dumps(secrecy.HUMPS)}, sounds: rules[where][0], harmless: rules[where][1] }}))));"""
+      {{ words: {json.dumps(secret_names.HUMPS)}, sounds: rules[where][0], harmless: rules[where][1] }}))));"""
     file = tmp_path / "judge.cjs"
     file.write_text(program, encoding="utf-8")
     done = subprocess.run([str(peers.node()), str(file)], capture_output=True, text=True, check=True, timeout=60)
-    assert json.loads(done.stdout) == [secrecy.sounds_secret(name, where) for name, where in names]  # type: ignore[arg-type]
+    assert json.loads(done.stdout) == [secret_names.sounds_secret(name, where) for name, where in names]  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------------------------------------- two secrets

@@ -16,7 +16,7 @@ from jinja2.filters import do_xmlattr
 from jinja2.nodes import EvalContext
 from jinja2.utils import pass_eval_context
 
-from app import secrecy
+from app import secrecy, secret_names
 from app.core.figures import grouped, measured
 from app.core.times import wire_time
 from app.web.door.root import at, root
@@ -100,7 +100,7 @@ jinja.filters.update(
 jinja.filters.update(exact=Exact, name=Name, at=at, xmlattr=_attributes)
 jinja.globals.update(asset=html.asset, icons=html.ICONS, root=root, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
 # The connect form judges names as they are typed, by the same table.
-jinja.globals.update(NAME_WORDS=secrecy.HUMPS, SECRET_NAMES=secrecy.PATTERNS)
+jinja.globals.update(NAME_WORDS=secret_names.HUMPS, SECRET_NAMES=secret_names.PATTERNS)
 jinja.globals.update(CALL_WORDS=CALL_WORDS, LEVEL_WORDS=LEVEL_WORDS, STATE_WORDS=STATE_WORDS, LAMPS=LAMPS)
 
 
