@@ -23,6 +23,7 @@ from app.web.answers import in_json, in_json_apart, show
 from app.web.bodies import Body, FormErrors
 from app.web.found import LOOK_SECONDS, call_of, client
 from app.web.identity import LOCAL
+from app.web.preview import preview
 from app.web.problems import Denied, invalid, wants_json
 
 spawns = logging.getLogger("parley.spawn")
@@ -35,6 +36,8 @@ async def open_session(request: Request) -> Response:
     """A new session, and at once its connection when the body names a target."""
     registry: SessionRegistry = request.app.state.registry
     body = await bodies.read(request)
+    if (looked := preview(body)) is not None:
+        return await show(request, looked)
     plan = None
     if body:
         try:
@@ -124,6 +127,8 @@ async def connect(request: Request) -> Response:
     """Begin to connect. The page says that it closes the connection that is open; a script has to do so itself."""
     session = client(request)
     body = await bodies.read(request)
+    if (looked := preview(body)) is not None:
+        return await show(request, looked)
     try:
         plan = _plan(request, body, session)
     except FormErrors as fault:

@@ -65,8 +65,9 @@ async def log(request: Request) -> Response:
     after, before, limit = (_number(request, name) for name in ("after", "before", "limit"))
     wanted = log_views.LogFilter.of(request.query_params)
     matching = await log_views.search(session, wanted) if wanted else None
-    if matching is not None and "hx-request" in request.headers and not wants_json(request):
-        part = log_views.found(session, wanted, matching, after=after, before=before)
+    asks_filter = matching is not None or before is None  # an empty filter is one too: it shows everything again
+    if asks_filter and "hx-request" in request.headers and not wants_json(request):
+        part = log_views.found(session, wanted, matching or [], after=after, before=before)
         return await show(request, log_views.FoundPart(f"/s/{session.id}", part))
     page = views.log(session, after=after, before=before, limit=limit, wanted=wanted, matching=matching)
     return await show(request, page)

@@ -117,8 +117,6 @@ jinja.filters.update(
 
 jinja.filters.update(exact=Exact, name=Name, at=at, xmlattr=_attributes)
 jinja.globals.update(asset=show.asset, icons=show.ICONS, root=root, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
-# The connect form judges names as they are typed, by the same table.
-jinja.globals.update(NAME_WORDS=secrecy.HUMPS, SECRET_NAMES=secrecy.PATTERNS)
 
 
 def fragment(template: str, /, **context: Any) -> Html:
