@@ -15,3 +15,7 @@ class Identity:
 
 PARLEY = Identity("parley", "Parley", "script")
 """Ourselves: calls that nobody asked for by hand, like listing the tools."""
+LOCAL = Identity(id="local", name="you", kind="person")
+"""Local mode has this one: every browser that came in by a launch code, and every script, is the same person."""
+SCRIPT = Identity(id="local", name="a script", kind="script")
+"""The same person, by a program of theirs."""

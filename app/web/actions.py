@@ -18,13 +18,18 @@ from app.core.errors import Conflict, Gone
 from app.core.options import Options
 from app.core.targets import AnyTarget, DemoTarget, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry, Workspace
-from app.web import bodies, call_views, mcpjson, relisting, targets, views
-from app.web.answers import in_json, in_json_apart, show
-from app.web.bodies import Body, FormErrors
-from app.web.found import LOOK_SECONDS, call_of, client
-from app.web.identity import LOCAL
-from app.web.preview import preview
-from app.web.problems import Denied, invalid, wants_json
+from app.sessions.identity import LOCAL
+from app.web import views
+from app.web.calls import card as call_views
+from app.web.connect import mcp_json as mcpjson
+from app.web.connect import targets
+from app.web.connect.preview import preview
+from app.web.kit import request_bodies as bodies
+from app.web.kit.errors import Denied, invalid, wants_json
+from app.web.kit.lookup import LOOK_SECONDS, call_of, client
+from app.web.kit.request_bodies import Body, FormErrors
+from app.web.kit.responses import in_json, in_json_apart, show
+from app.web.lists import routes as relisting
 
 spawns = logging.getLogger("parley.spawn")
 

@@ -8,11 +8,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from app.sessions import Workspace
-from app.web import log_views, stream, views
-from app.web.answers import in_json_apart, show
-from app.web.found import call_of
-from app.web.lists import Window
-from app.web.problems import invalid, unknown, wants_json
+from app.web import views
+from app.web.kit.errors import invalid, unknown, wants_json
+from app.web.kit.lookup import call_of
+from app.web.kit.responses import in_json_apart, show
+from app.web.lists.view import Window
+from app.web.live import stream
+from app.web.log import view as log_views
 
 
 async def home(request: Request) -> Response:
@@ -68,7 +70,7 @@ async def log(request: Request) -> Response:
     asks_filter = matching is not None or before is None  # an empty filter is one too: it shows everything again
     if asks_filter and "hx-request" in request.headers and not wants_json(request):
         part = log_views.found(session, wanted, matching or [], after=after, before=before)
-        return await show(request, log_views.FoundPart(f"/s/{session.id}", part))
+        return await show(request, log_views.LogMatchesPart(f"/s/{session.id}", part))
     page = views.log(session, after=after, before=before, limit=limit, wanted=wanted, matching=matching)
     return await show(request, page)
 

@@ -11,11 +11,12 @@ from starlette.responses import Response
 
 from app.sessions import Workspace
 from app.sessions.lists import ListName
-from app.web import ask_views, views
-from app.web import render as show
-from app.web.answers import in_json
-from app.web.resources import resource_href
-from app.web.shell import counts, nav, text_of, tool_keys
+from app.web import views
+from app.web.asks import card as ask_views
+from app.web.kit import html as show
+from app.web.kit.frame import counts, nav, text_of, tool_keys
+from app.web.kit.responses import in_json
+from app.web.resources.routes import resource_href
 
 TOOLS: Final = 5_000
 RESOURCES: Final = 2_000

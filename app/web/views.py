@@ -16,8 +16,7 @@ from app.core.times import wire_time
 from app.core.wire import Finding, StderrLine
 from app.sessions import Identity, SessionRegistry, Workspace
 from app.settings import Settings
-from app.web import render as show
-from app.web.call_views import (
+from app.web.calls.card import (
     CARDS,
     CallCard,
     Calls,
@@ -32,7 +31,7 @@ from app.web.call_views import (
     is_large,
     recent_calls,
 )
-from app.web.connect_views import (
+from app.web.connect.form import (
     ChoiceLine,
     ConnectFields,
     ConnectForm,
@@ -44,11 +43,8 @@ from app.web.connect_views import (
     kept_json,
     target_lines,
 )
-from app.web.lists import Entry, ListView, Window, list_json, list_view
-from app.web.log_views import Log, MessageDetail, log, message, message_json
-from app.web.render import Html
-from app.web.server_log_views import ping_view
-from app.web.shell import (
+from app.web.kit import html as show
+from app.web.kit.frame import (
     CALL_WORDS,
     STATE_WORDS,
     Argument,
@@ -77,6 +73,10 @@ from app.web.shell import (
     tool_links,
     transport_words,
 )
+from app.web.kit.html import Html
+from app.web.lists.view import Entry, ListView, Window, list_json, list_view
+from app.web.log.server_log import ping_view
+from app.web.log.view import Log, MessageDetail, log, message, message_json
 
 __all__ = [
     "CALL_WORDS",
@@ -174,7 +174,7 @@ class SessionLine:
 class Home(Context):
     """Open sessions, a way to a new one, and how to read Parley."""
 
-    template: ClassVar[str] = "pages/home.html"
+    template: ClassVar[str] = "connect/home.html"
 
     sessions: list[SessionLine]
     saved: list[TargetLine]
@@ -390,8 +390,8 @@ def connection_view(session: Workspace) -> ConnectionView:
 class Overview(Twofold):
     """The connection: who the server is, what both sides offer, how it came about, what went wrong."""
 
-    template: ClassVar[str] = "pages/overview.html"
-    part: ClassVar[str | None] = "parts/_connection.html"
+    template: ClassVar[str] = "session/page.html"
+    part: ClassVar[str | None] = "session/_connection.html"
 
 
 def connection_json(session: Workspace) -> dict[str, Any]:
@@ -485,8 +485,8 @@ def tools_view(session: Workspace, window: Window | None = None) -> ListView:
 class Tools(Context):
     """Every tool the server listed."""
 
-    template: ClassVar[str] = "pages/tools.html"
-    part: ClassVar[str | None] = "parts/_tools.html"
+    template: ClassVar[str] = "tools/page.html"
+    part: ClassVar[str | None] = "tools/_list.html"
 
     shell: Shell
     tools: ListView
@@ -508,7 +508,7 @@ def tools(session: Workspace, window: Window | None = None) -> Tools:
 class Tool(Context):
     """One tool: what it says of itself, its arguments, a box to call it, and its recent calls."""
 
-    template: ClassVar[str] = "pages/tool.html"
+    template: ClassVar[str] = "tools/tool.html"
 
     shell: Shell
     key: str
@@ -520,7 +520,7 @@ class Tool(Context):
     input_schema: Html | None
     output_schema: Html | None
     whole: Html
-    patience: str
+    time_limit: str
     cards: list[CallCard]
     raw: Any
 
@@ -541,7 +541,7 @@ def tool(session: Workspace, key: str) -> Tool | None:
     title = text_of(item.get("title")) or (text_of(hints.get("title")) if isinstance(hints, dict) else "") or link.name
     schema = item.get("inputSchema")
     options = session.options
-    patience = f"time limit {show.duration(options.request_timeout_ms)}"
+    time_limit = f"time limit {show.duration(options.request_timeout_ms)}"
     recent = [call for call in recent_calls(session) if is_call_of(call, item.get("name"))][:CARDS]
     return Tool(
         shell=shell(session, "tool", f"{link.name}", of=own_key, tool_key=own_key),
@@ -556,7 +556,7 @@ def tool(session: Workspace, key: str) -> Tool | None:
         if "outputSchema" in item
         else None,
         whole=show.tree(raw, open_depth=2, label="The tool as the server listed it"),
-        patience=patience + (", renewed by progress" if options.reset_timeout_on_progress else ""),
+        time_limit=time_limit + (", renewed by progress" if options.reset_timeout_on_progress else ""),
         cards=[call_card(session, call) for call in recent],
         raw=raw,
     )
@@ -569,7 +569,7 @@ def tool(session: Workspace, key: str) -> Tool | None:
 class Stderr(Context):
     """What the server wrote to its standard error."""
 
-    template: ClassVar[str] = "pages/stderr.html"
+    template: ClassVar[str] = "session/stderr.html"
 
     shell: Shell
     lines: list[StderrLine]
@@ -604,8 +604,8 @@ def stderr(session: Workspace) -> Stderr:
 class Roots(Context):
     """The directories the server may know about, and a form to change them."""
 
-    template: ClassVar[str] = "pages/roots.html"
-    part: ClassVar[str | None] = "parts/_roots.html"
+    template: ClassVar[str] = "session/roots.html"
+    part: ClassVar[str | None] = "session/_roots.html"
 
     shell: Shell
     roots: list[Root]
@@ -641,7 +641,7 @@ def roots(
 class About(Context):
     """What this process was started with; read-only."""
 
-    template: ClassVar[str] = "pages/about.html"
+    template: ClassVar[str] = "session/about.html"
 
     settings: list[tuple[str, str]]
     limits: list[tuple[str, str]]
@@ -669,8 +669,8 @@ def about(settings: Settings) -> About:
 class SignedOut(Context):
     """The page for somebody who has no cookie. It names no version, no path and no token (S08)."""
 
-    template: ClassVar[str] = "pages/signed_out.html"
-    part: ClassVar[str | None] = "parts/_problem.html"
+    template: ClassVar[str] = "errors/signed_out.html"
+    part: ClassVar[str | None] = "errors/_problem.html"
 
     reason: str = ""
     title: str = "Not signed in"
@@ -707,8 +707,8 @@ _PROBLEMS = {
 class Problem(Context):
     """An answer that is no: what happened, and what to do."""
 
-    template: ClassVar[str] = "pages/problem.html"
-    part: ClassVar[str | None] = "parts/_problem.html"
+    template: ClassVar[str] = "errors/page.html"
+    part: ClassVar[str | None] = "errors/_problem.html"
 
     status: int
     kind: str

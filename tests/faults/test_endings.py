@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.cli.test_command_line import Parley
 from tests.drive import HANG, ROOT, SERVERS, raw_target
 from tests.web.asgi import TOKEN
-from tests.web.test_command_line import Parley
 
 Start = Callable[..., Parley]
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to whoever wants them")

@@ -13,8 +13,9 @@ from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget
 from app.sessions import Session
 from app.store import Store
-from app.web import connect_views, mcpjson
-from app.web.bodies import COMMAND_LINE_LONGEST, Body, ConnectBody, FormErrors, connect_of_form
+from app.web.connect import form as connect_views
+from app.web.connect import mcp_json as mcpjson
+from app.web.kit.request_bodies import COMMAND_LINE_LONGEST, Body, ConnectBody, FormErrors, connect_of_form
 from tests.drive import Felt, connect
 from tests.drive_http import raw_peer
 

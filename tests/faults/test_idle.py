@@ -14,9 +14,9 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.cli.test_command_line import Parley
 from tests.drive import HANG, raw_target
 from tests.web.asgi import TOKEN
-from tests.web.test_command_line import Parley
 
 pytestmark = pytest.mark.requirement("H06")
 

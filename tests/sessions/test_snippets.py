@@ -19,7 +19,7 @@ from app.core.calls import Call
 from app.core.errors import Conflict
 from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.sessions import Session
-from app.web import snippets
+from app.web.calls import snippets
 from tests import drive
 from tests.bench.processes import demo_over_http
 from tests.drive_http import everything_web, raw_web, sdk_web

@@ -14,8 +14,8 @@ from app.core.targets import DemoTarget
 from app.core.wire import Direction
 from app.recordings.replay import Recorded, Replay
 from app.sessions import Session
-from app.web.guard import Access
-from app.web.identity import LOCAL
+from app.sessions.identity import LOCAL
+from app.web.door.guard import Access
 from tests.drive import ME, call, call_tool, connected, settled, until
 from tests.web.asgi import Visitor
 from tests.web.conftest import app, client, codes, script, settings  # noqa: F401 (fixtures)

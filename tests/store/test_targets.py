@@ -16,7 +16,7 @@ from app.core.options import Options
 from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.core.times import wire_time
 from app.store import FILE, RECENT, Store, without_secrets
-from app.web import render
+from app.web.kit import html as render
 
 SERVER = StdioTarget(
     command="uv",

@@ -7,7 +7,7 @@ import pytest
 from app.core.calls import CallError
 from app.core.elicitation import secret_findings
 from app.core.links import read, required_links
-from app.web.call_views import links_json
+from app.web.calls.card import links_json
 
 GOOD = {"mode": "url", "elicitationId": "e1", "url": "https://sign.example.test/in", "message": "Sign in"}
 

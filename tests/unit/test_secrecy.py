@@ -17,10 +17,11 @@ from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget, typed_line
 from app.secrecy import MASK, sounds_secret
 from app.store import FILE, Store
-from app.web import connect_views, snippets
-from app.web.bodies import Body
-from app.web.preview import preview
-from app.web.shell import target_json
+from app.web.calls import snippets
+from app.web.connect import form as connect_views
+from app.web.connect.preview import preview
+from app.web.kit.frame import target_json
+from app.web.kit.request_bodies import Body
 from tests.secret_cases import CASES, Case, target_of
 
 pytestmark = pytest.mark.requirement("H05")
@@ -132,9 +133,7 @@ def test_h05_a_form_shows_what_was_typed_but_the_secret(case: Case):
 
 @pytest.mark.parametrize("kind", ["env", "header"])
 def test_h05_the_form_judges_a_name_while_it_is_typed(kind: str):
-    words = (
-        "OAuth XApiKey APIKey apikey2 x__token__ Ünïcode_Key -key- a.b.secret PASS1 pass_through MAX_new_TOKENS"
-    )
+    words = "OAuth XApiKey APIKey apikey2 x__token__ Ünïcode_Key -key- a.b.secret PASS1 pass_through MAX_new_TOKENS"
     names = [case.texts[0] for case in CASES] + words.split()
     found = {name: preview(Body({"_preview": f"{kind}_name", f"{kind}_name": [name]}, is_form=True)) for name in names}
     where: secrecy.Where = "variable" if kind == "env" else "header"

@@ -173,4 +173,4 @@ def browser(app: Starlette, cookie: str) -> Visitor:
         "sec-fetch-site": "same-origin",
         "origin": ORIGIN,
     }
-    return Visitor(app, headers, app.state.door.root)
+    return Visitor(app, headers, app.state.visitors.root)

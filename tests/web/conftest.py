@@ -6,9 +6,9 @@ import pytest
 from starlette.applications import Starlette
 
 from app.sessions import Identity, Session
+from app.sessions.identity import LOCAL
 from app.settings import Limits, Settings, local
 from app.web.app import create_app
-from app.web.identity import LOCAL
 from tests.web.asgi import PORT, TOKEN, Visitor, browser
 
 
@@ -33,12 +33,12 @@ async def app(settings: Settings, codes: list[str]) -> AsyncIterator[Starlette]:
 
 @pytest.fixture
 def client(app: Starlette) -> Visitor:
-    return browser(app, app.state.door.admit(LOCAL))
+    return browser(app, app.state.visitors.admit(LOCAL))
 
 
 @pytest.fixture
 def mallory(app: Starlette) -> Visitor:
-    return browser(app, app.state.door.admit(Identity("mallory", "Mallory")))
+    return browser(app, app.state.visitors.admit(Identity("mallory", "Mallory")))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from app.web.app import routes
-from app.web.guard import Access, Doorway
+from app.web.door.guard import Access, GuardedRoute
 
 TABLE = routes()
 _FILL = {
@@ -19,7 +19,7 @@ _FILL = {
 }
 
 
-def address(route: Doorway, sid: str = "s-unknown") -> str:
+def address(route: GuardedRoute, sid: str = "s-unknown") -> str:
     path = route.path.replace("{sid}", sid)
     for name, value in _FILL.items():
         path = path.replace(name, value)
@@ -27,7 +27,7 @@ def address(route: Doorway, sid: str = "s-unknown") -> str:
     return path
 
 
-def method(route: Doorway) -> str:
+def method(route: GuardedRoute) -> str:
     (found,) = (route.methods or set()) - {"HEAD"}
     return found
 

@@ -14,7 +14,7 @@ import pytest
 from starlette.applications import Starlette
 
 from app.sessions import Session
-from app.web.patches import Tab
+from app.web.live.tab import Tab
 from tests.drive import HANG, SERVERS, until
 from tests.web.asgi import Answer, Visitor
 

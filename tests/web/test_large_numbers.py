@@ -15,7 +15,8 @@ from app.core.times import moment, wire_time
 from app.sessions import Session
 from app.settings import Limits
 from app.store import FILE, Store
-from app.web import patches, render
+from app.web.kit import html as render
+from app.web.live import tab as patches
 from tests.drive import RawPeer, call_tool, connected, until
 from tests.web.asgi import Visitor
 

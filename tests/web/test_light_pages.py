@@ -10,8 +10,11 @@ import pytest
 from app.core.json import text as jsontext
 from app.sessions import Session
 from app.settings import Limits
-from app.web import call_views, patches, task_views, views
-from app.web import tasks as web_tasks
+from app.web import views
+from app.web.calls import card as call_views
+from app.web.live import tab as patches
+from app.web.tasks import routes as web_tasks
+from app.web.tasks import running as task_views
 from tests.drive import RawPeer, call_tool, connected, until
 from tests.web.asgi import Visitor
 

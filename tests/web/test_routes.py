@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from app.sessions import Session
-from app.web.guard import Access, Doorway
+from app.web.door.guard import Access, GuardedRoute
 from tests.web.asgi import Visitor
 from tests.web.table import TABLE, address, each, method
 
@@ -22,7 +22,7 @@ def test_the_public_set_is_these_four():
 
 
 async def test_every_route_of_the_application_is_in_the_table(app: Starlette):
-    served = [route for route in app.routes if isinstance(route, Doorway)]
+    served = [route for route in app.routes if isinstance(route, GuardedRoute)]
     assert len(served) == len(app.routes)
     assert [(route.path, route.methods) for route in served] == [(route.path, route.methods) for route in TABLE]
 
@@ -41,9 +41,9 @@ def test_a_path_that_names_a_session_belongs_to_its_owner():
         return PlainTextResponse("reached")
 
     with pytest.raises(ValueError, match="SESSION"):
-        Doorway("/s/{sid}/secret", handler, access=Access.IDENTITY, method="GET")
+        GuardedRoute("/s/{sid}/secret", handler, access=Access.IDENTITY, method="GET")
     with pytest.raises(ValueError, match="SESSION"):
-        Doorway("/secret", handler, access=Access.SESSION, method="GET")
+        GuardedRoute("/secret", handler, access=Access.SESSION, method="GET")
 
 
 @pytest.mark.requirement("S01")
@@ -64,7 +64,7 @@ def test_every_handler_of_the_table_exists():
 
 @each(of="GET")
 @pytest.mark.requirement("S01")
-async def test_everybody_who_may_gets_an_answer(route: Doorway, client: Visitor, victim: Session):
+async def test_everybody_who_may_gets_an_answer(route: GuardedRoute, client: Visitor, victim: Session):
     if route.name in {"events", "login"}:
         return  # the one does not end, the other needs a code; both have tests of their own
     answer = await client.get(address(route, victim.id))

@@ -13,8 +13,8 @@ import pytest
 from starlette.applications import Starlette
 
 from app.core.targets import HttpTarget, StdioTarget
+from app.sessions.identity import LOCAL
 from app.settings import Settings, local
-from app.web.identity import LOCAL
 from tests.drive import SERVERS, raw_target
 from tests.drive_http import raw_peer
 from tests.secret_cases import CASES

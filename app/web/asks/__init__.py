@@ -1,0 +1,1 @@
+"""What the server asks a person: the inbox, the card of an ask, sampling requests, the stage."""

@@ -1,0 +1,264 @@
+"""Routes of asks: GET shows one, POST answers it. An answer is checked, sent, and the card says what became
+of it; a form that does not fit comes back with a sentence beside each field, and what was typed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import anyio
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from app.core import forms
+from app.core.asks import Ask
+from app.core.errors import Invalid
+from app.core.forms import Entries
+from app.sessions import Workspace
+from app.web import views
+from app.web.asks import card as ask_views
+from app.web.asks import sampling as sampling_views
+from app.web.asks import stage as stage_views
+from app.web.asks.card import AskCard
+from app.web.kit import request_bodies as bodies
+from app.web.kit.errors import Denied, invalid, unknown, wants_json
+from app.web.kit.html import page_bytes
+from app.web.kit.responses import in_json, show
+from app.web.pages import waiting_seconds
+from app.web.views import Context, Shell
+
+
+@dataclass(slots=True)
+class InboxPage(Context):
+    """The inbox alone: for a phone, and for scripts."""
+
+    template: ClassVar[str] = "asks/page.html"
+    part: ClassVar[str | None] = "asks/_inbox.html"
+    shell: Shell
+    session: Workspace
+
+    def as_json(self) -> dict[str, Any]:
+        inbox = self.session.inbox
+        return {
+            "open": [ask_views.ask_json(ask) for ask in inbox.open],
+            "settled": [ask_views.ask_json(ask) for ask in inbox.settled],
+        }
+
+
+@dataclass(slots=True)
+class AskPage(Context):
+    """One ask."""
+
+    template: ClassVar[str] = "asks/ask.html"
+    part: ClassVar[str | None] = "asks/_card.html"
+    shell: Shell
+    ask: AskCard
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+# -------------------------------------------------------------------------------------------------------------- GET
+
+
+async def inbox(request: Request) -> Response:
+    """What waits for an answer, then what is settled; with `count` only the number."""
+    session: Workspace = request.state.session
+    with anyio.move_on_after(waiting_seconds(request)):
+        while not session.open_asks and not session.closed:
+            await session.events.wait(session.events.seq)
+    if "count" in request.query_params:
+        return PlainTextResponse(str(session.open_asks))
+    return await show(request, InboxPage(views.shell(session, "inbox", "Inbox"), session))
+
+
+async def ask(request: Request) -> Response:
+    """One ask; with `edit` only the form that changes its request, which no page brings along (H12)."""
+    session: Workspace = request.state.session
+    found = _find(request)
+    if "edit" not in request.query_params or wants_json(request):
+        return await show(request, _page(session, found))
+    if found.kind != "sampling" or found.settled:
+        raise unknown("There is no request to edit any more.")
+    card = ask_views.ask_card(session, found)
+    html = views.fragment("asks/_edit_fields.html", ask=card)
+    return Response(page_bytes(html), headers={"cache-control": "no-store"}, media_type="text/html; charset=utf-8")
+
+
+async def stage(request: Request) -> Response:
+    """The sequence of asks at the size of a projector, the inbox in the middle."""
+    return await show(request, stage_views.stage(request.state.session))
+
+
+# ------------------------------------------------------------------------------------------------------------- POST
+
+
+async def answer(request: Request) -> Response:
+    """Answer an ask. 422 with what is wrong, 409 when it is no longer open."""
+    session: Workspace = request.state.session
+    found = _find(request)
+    if not bodies.is_form(request):
+        said = (await bodies.read(request)).data
+        await session.asks.answer(found, said, request.state.identity)
+        return in_json(ask_views.ask_json(found))
+    form = Entries(await bodies.pairs(request))
+    tree, said, errors = _said(found, form)
+    typed = _typed(form)
+    try:
+        if errors:
+            raise Invalid("Some of it cannot be read.", errors)
+        await session.asks.answer(found, said, request.state.identity)
+    except Invalid as refused:
+        homeless = forms.place(tree, refused.fields) if tree is not None else _flat(refused)
+        card = ask_views.ask_card(session, found, tree=tree, errors=homeless or [refused.message], typed=typed)
+        return await show(request, AskPage(_shell(session, found), card, {}), 422)
+    if wants_json(request):
+        return in_json(ask_views.ask_json(found))
+    if request.headers.get("hx-request") != "true":
+        return RedirectResponse(f"/s/{session.id}/asks/{found.id}", 303)
+    return await show(request, _page(session, found))
+
+
+async def form(request: Request) -> Response:
+    """A button inside the form: add, remove, another alternative. Nothing is sent to the server."""
+    session: Workspace = request.state.session
+    found = _find(request)
+    entries = Entries(await bodies.pairs(request))
+    operation = entries.first("_op")
+    if operation is not None:
+        forms.operate(entries, operation)
+    card = ask_views.ask_card(session, found, tree=forms.build(found.schema, form=entries))
+    return await show(request, AskPage(_shell(session, found), card, {}))
+
+
+async def request(request: Request) -> Response:
+    """Change a sampling request before it is used, or take the changes back. Nothing is sent to the server (R3-02)."""
+    session: Workspace = request.state.session
+    found = _find(request)
+    if not bodies.is_form(request):
+        said = (await bodies.read(request)).data
+        if "request" not in said:
+            raise invalid({"/request": ["Say the request, or null for the one that came."]})
+        session.asks.edit(found, said["request"])
+        return in_json(ask_views.ask_json(found))
+    form = Entries(await bodies.pairs(request))
+    typed = _typed(form)
+    errors: list[str] = []
+    try:
+        if form.first("edit") == "original":
+            session.asks.edit(found, None)
+        else:
+            changed, wrong = sampling_views.edited(found.request, sampling_views.typed_edits(form))
+            if wrong:
+                raise Invalid("Some of it cannot be read.", wrong)
+            session.asks.edit(found, changed)
+        typed = {name: text for name, text in typed.items() if not name.startswith("edit-")}
+    except Invalid as refused:
+        errors = _flat(refused)
+    card = ask_views.ask_card(session, found, errors=errors, typed=typed)
+    return await show(request, AskPage(_shell(session, found), card, ask_views.ask_json(found)), 422 if errors else 200)
+
+
+async def clear(request: Request) -> Response:
+    """Forget what is settled."""
+    session: Workspace = request.state.session
+    (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
+    session.inbox.clear()
+    if wants_json(request):
+        return in_json({"open": session.open_asks})
+    return RedirectResponse(f"/s/{session.id}", 303)
+
+
+def _said(found: Ask, form: Entries) -> tuple[forms.Field | None, dict[str, Any], dict[str, list[str]]]:
+    """What the fields of a card say, in the shape that a script would send."""
+    # Enter in a field presses no button that has a name: it means the main one.
+    action = form.first("action") or {"form": "accept", "sampling": "respond"}.get(found.kind)
+    said: dict[str, Any] = {"action": action}
+    if form.first("force"):
+        said["force"] = True
+    if action == "fail":
+        code = (form.first("code") or "").strip()
+        said["code"] = int(code) if code.lstrip("-").isdecimal() and len(code) < 12 else code
+        said["message"] = form.first("message") or ""
+    if found.kind == "form":
+        return _said_in_form(found, form, said)
+    if found.kind == "sampling" and action == "respond":
+        return None, said, _said_by_hand(found, form, said)
+    return None, said, {}
+
+
+def _said_in_form(
+    found: Ask, form: Entries, said: dict[str, Any]
+) -> tuple[forms.Field | None, dict[str, Any], dict[str, list[str]]]:
+    tree, value, errors = ask_views.filled(found, form)
+    if said["action"] != "accept":
+        return tree, said, {}
+    said["content"] = value
+    if errors and said.get("force"):
+        return tree, said, _as_typed(tree, value, errors)
+    # What can be read is checked all the same, so that every field says at once what is wrong with it.
+    return tree, said, {**forms.validate(found.schema, value), **errors} if errors else {}
+
+
+def _as_typed(tree: forms.Field, value: Any, errors: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Put what cannot be read into the value as the text that was typed: on purpose nothing is dropped.
+
+    What is still wrong, because there is no place for it."""
+    left = dict(errors)
+    for child in tree.children:
+        if child.pointer in left and child.text and isinstance(value, dict) and child.key not in value:
+            value[child.key] = child.text
+            del left[child.pointer]
+    return {
+        pointer: [*texts, "Not even on purpose: nobody could say what it means."] for pointer, texts in left.items()
+    }
+
+
+def _said_by_hand(found: Ask, form: Entries, said: dict[str, Any]) -> dict[str, list[str]]:
+    """The answer to a sampling, and the request as it was edited beside it; what cannot be read."""
+    if typed := sampling_views.typed_edits(form):
+        request, wrong = sampling_views.edited(found.request, typed)
+        if wrong:
+            return wrong
+        if request != found.request:
+            said["request"] = request
+    text = form.first("json") or ""
+    if text.strip():
+        try:
+            said["result"] = bodies.strict_json(text)
+        except Denied as fault:
+            return {"/json": [fault.message]}
+        return {}
+    content = {"type": "text", "text": form.first("text") or ""}
+    said["result"] = {"role": "assistant", "content": content, "model": form.first("model") or ""}
+    if form.first("stopReason"):
+        said["result"]["stopReason"] = form.first("stopReason")
+    return {}
+
+
+def _typed(form: Entries) -> dict[str, str]:
+    """What a card has beside the fields of a form, as it was typed."""
+    typed = {name: text for name in ask_views.TYPED if (text := form.first(name)) is not None}
+    return typed | sampling_views.typed_edits(form)
+
+
+def _flat(refused: Invalid) -> list[str]:
+    return [sentence for sentences in refused.fields.values() for sentence in sentences]
+
+
+def _find(request: Request) -> Ask:
+    session: Workspace = request.state.session
+    found = session.inbox.asks.get(request.path_params["aid"])
+    if found is None:
+        raise unknown("There is no such ask. Settled ones are forgotten after a while.")
+    return found
+
+
+def _shell(session: Workspace, found: Ask) -> Shell:
+    return views.shell(session, "ask", ask_views.KINDS[found.kind][1], of=found.id)
+
+
+def _page(session: Workspace, found: Ask) -> AskPage:
+    return AskPage(_shell(session, found), ask_views.ask_card(session, found, whole=True), ask_views.ask_json(found))

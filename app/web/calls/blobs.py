@@ -1,0 +1,230 @@
+"""Results in parts: binary content by its digest, branches of a large tree, a search in it, a text as Markdown or as a
+page, the whole as a file.
+
+Everything is read on demand from the reply that the call keeps. Binary content is shown only after its first bytes
+were looked at, and under a policy of its own that lets it do nothing (S33). A page of a server may have a style, and
+nothing else: no script, no load, no form, no link that leads away, no origin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.core.calls import Call
+from app.core.lane import apart
+from app.sessions import Workspace
+from app.web.calls import card as call_views
+from app.web.calls import media
+from app.web.kit import html as show_as
+from app.web.kit.errors import Denied, invalid, unknown, wants_json
+from app.web.kit.frame import fragment
+from app.web.kit.lookup import call_of
+from app.web.kit.responses import in_json_apart
+
+_SHA = re.compile(r"[0-9a-f]{64}")
+_HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-content-type-options": "nosniff"}
+_FRAMED = {
+    "content-security-policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'self'",
+    "x-content-type-options": "nosniff",
+    "x-dns-prefetch-control": "off",
+    "cache-control": "private, max-age=3600, immutable",
+}
+_SEARCHED_CALLS = 50
+_PAGE_NODES = 1_000
+_COPIED = 8 * 1024 * 1024
+
+
+async def _value(request: Request, pointer: str = "") -> Any:
+    """The value that `root` and `pointer` name."""
+    session: Workspace = request.state.session
+    try:
+        value = await call_views.result_of(session, call_of(request)[1], request.query_params.get("root", ""))
+        return show_as.at_pointer(value, pointer)
+    except KeyError:
+        raise unknown("There is no such place in the result.") from None
+
+
+def _html(text: str) -> Response:
+    headers = {"cache-control": "no-store"}
+    return Response(show_as.page_bytes(text), headers=headers, media_type="text/html; charset=utf-8")
+
+
+async def shown(request: Request) -> Response:
+    """The result of a call as a part of its card: for the large ones, which no card brings along."""
+    session: Workspace = request.state.session
+    _, call = call_of(request)
+    ready = await call_views.show_result(session, call, alone=False)
+    card = call_views.call_card(session, call, shown=ready)
+    return _html(fragment("calls/_result.html", call=card))
+
+
+async def branch(request: Request) -> Response:
+    """The members of one branch, from `offset` on; with `value` the value itself as JSON text, for copying."""
+    query = request.query_params
+    value = await _value(request, query.get("pointer", ""))
+    if "value" in query:
+        text = await apart(_text, value)
+        if len(text) > _COPIED:
+            raise Denied(413, "too-large", "That is too large to copy. Download the result instead.")
+        return Response(text.encode(), headers=_HARMLESS, media_type="text/plain; charset=utf-8")
+    offset = query.get("offset", "0")
+    if not (offset.isascii() and offset.isdecimal() and len(offset) < 10):
+        raise invalid({"/offset": ["A whole number, 0 or more."]})
+    return _html(str(show_as.branch(value, int(offset), max_nodes=_PAGE_NODES)))
+
+
+async def search(request: Request) -> Response:
+    """Where a text stands in a result: the first places, each with its pointer."""
+    wanted = request.query_params.get("q", "").strip()[:200]
+    root = request.query_params.get("root", "")
+    value = await _value(request)
+    found = await apart(show_as.find, value, wanted) if wanted else []
+    if wants_json(request):
+        return await in_json_apart({"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
+    session: Workspace = request.state.session
+    shower = call_views.address(session.id, call_of(request)[1].id, "branch", root)
+    hits = show_as.hits(found, shower) if found else None
+    return _html(fragment("calls/_hits.html", wanted=wanted, hits=hits, count=len(found)))
+
+
+async def result(request: Request) -> Response:
+    """The result as a file; with `raw` the reply exactly as it came."""
+    session: Workspace = request.state.session
+    _, call = call_of(request)
+    if call.reply is None:
+        raise unknown("This call has no reply, or it is no longer kept.")
+    if "raw" in request.query_params or call.unread is not None:
+        content = call.reply
+    else:
+        value = await call_views.result_of(session, call)
+        if value is None and call.error is not None:
+            value = {"code": call.error.code, "message": call.error.message, "data": call.error.data}
+        content = await apart(lambda: _text(value).encode(errors="backslashreplace"))
+    name = f"call-{call.id.lstrip('c')}{'-raw' if content is call.reply else ''}.json"
+    headers = {**_HARMLESS, "content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, headers=headers, media_type="application/json")
+
+
+async def markdown(request: Request) -> Response:
+    """A text of a result, laid out as Markdown and made harmless; 413 with a sentence when that is too much."""
+    session: Workspace = request.state.session
+    try:
+        text = await call_views.text_at(session, call_of(request)[1], request.query_params.get("root", ""))
+    except KeyError:
+        raise unknown("There is no such text in the result.") from None
+    try:
+        return _html(str(await anyio.to_thread.run_sync(show_as.markdown, text)))
+    except show_as.TooMuch as why:
+        raise Denied(413, "too-large", str(why)) from None
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _holders(request: Request, *marks: bytes) -> Iterator[Call]:
+    """The calls whose reply may hold what is asked for: the one that the address names, else the recent ones."""
+    session: Workspace = request.state.session
+    hint = request.query_params.get("call")
+    if hint is not None:
+        calls = [session.calls[hint]] if hint in session.calls else []
+    else:
+        calls = call_views.recent_calls(session)[:_SEARCHED_CALLS]
+    for call in calls:
+        if call.reply is not None and any(mark in call.reply for mark in marks):
+            yield call
+
+
+async def blob(request: Request) -> Response:
+    """Binary content of a result: shown when it is what it says and harmless, else a download."""
+    session: Workspace = request.state.session
+    sha = request.path_params["sha"]
+    if _SHA.fullmatch(sha):
+        for call in _holders(request, b'"data"', b'"blob"'):
+            held = await call_views.result_of(session, call)
+            found = await apart(_of_digest, held, sha)
+            if found is not None:
+                # An address is a digest and has no other version, so nothing can match an If-Range.
+                asked = request.headers.get("range") if "if-range" not in request.headers else None
+                return _sent(*found, sha, asked)
+    raise unknown("There is no such content. The oldest calls are forgotten first.")
+
+
+async def frame(request: Request) -> Response:
+    """HTML of a result, for a sandboxed frame."""
+    session: Workspace = request.state.session
+    sha = request.path_params["sha"]
+    if _SHA.fullmatch(sha):
+        for call in _holders(request, b"html"):
+            held = await call_views.result_of(session, call)
+            found = await apart(_page_of_digest, held, sha)
+            if found is not None:
+                return Response(found, headers=_FRAMED, media_type="text/html; charset=utf-8")
+    raise unknown("There is no such page. The oldest calls are forgotten first.")
+
+
+def _page_of_digest(result: Any, sha: str) -> bytes | None:
+    """The page with this digest, made to reach for nobody."""
+    return next((media.still(page) for page in media.pages(result) if hashlib.sha256(page).hexdigest() == sha), None)
+
+
+def _of_digest(result: Any, sha: str) -> tuple[bytes, str] | None:
+    for data, mime in media.texts(result):
+        raw = media.decoded(data)
+        if raw is not None and hashlib.sha256(raw).hexdigest() == sha:
+            seen = media.examine(data, mime)
+            return raw, seen.kind if seen is not None else ""
+    return None
+
+
+_RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
+
+
+def _part(asked: str | None, size: int) -> tuple[int, int] | None:
+    """The first and the last byte of the one range that is asked for; None for the whole.
+
+    More than one range, or what is no range, is answered with the whole, as HTTP allows. ValueError when the range
+    begins behind the end.
+    """
+    found = _RANGE.fullmatch(asked.strip()) if asked is not None else None
+    if found is None or not (found[1] or found[2]):
+        return None
+    if not found[1]:
+        first, last = max(0, size - int(found[2])), size - 1
+        if int(found[2]) == 0:
+            raise ValueError(asked)
+    else:
+        first, last = int(found[1]), min(int(found[2]), size - 1) if found[2] else size - 1
+        if found[2] and int(found[2]) < first:
+            return None
+    if first >= size:
+        raise ValueError(asked)
+    return first, last
+
+
+def _sent(raw: bytes, kind: str, sha: str, asked: str | None) -> Response:
+    way = "inline" if kind else "attachment"
+    name = f"{sha[:12]}.{media.ENDINGS.get(kind, 'bin')}"
+    headers = {
+        **_HARMLESS,
+        "content-disposition": f'{way}; filename="{name}"',
+        "cache-control": "private, max-age=3600, immutable",
+        "accept-ranges": "bytes",
+    }
+    try:
+        part = _part(asked, len(raw))
+    except ValueError:
+        return Response(b"", 416, {**headers, "content-range": f"bytes */{len(raw)}"}, "text/plain")
+    if part is None:
+        return Response(raw, headers=headers, media_type=kind or "application/octet-stream")
+    headers["content-range"] = f"bytes {part[0]}-{part[1]}/{len(raw)}"
+    return Response(raw[part[0] : part[1] + 1], 206, headers, kind or "application/octet-stream")

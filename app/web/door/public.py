@@ -1,0 +1,67 @@
+"""What anybody may ask for: the way in, a sign of life, and the files of the page itself. No secret, no version (S08).
+
+Loaded before the port is open, so it imports little.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from app.web.door.visitors import own_path
+
+
+async def login(request: Request) -> Response:
+    """The launch code becomes a cookie, and leaves the address (S11), which leads below the root of browsers (H01)."""
+    visitors, code = request.app.state.visitors, request.query_params.get("code", "")
+    goal = visitors.root + own_path(request.query_params.get("next", "/"))
+    if request.method == "HEAD":
+        return Response()  # somebody looks before they go: that must not use up the code
+    if visitors.came_in_by(code, request.headers):
+        return _onward(request, goal)  # the address once more, or fetched ahead of the click: they are in already
+    await request.app.state.loaded.wait()
+    cookie, mark = visitors.login(code)
+    response = _onward(request, goal)
+    visitors.give(response, cookie, mark)
+    return response
+
+
+def _onward(request: Request, goal: str) -> Response:
+    if request.headers.get("sec-fetch-site") in {"cross-site", "same-site"}:
+        # Somebody clicked the address on a page of another site. A browser would not send our SameSite cookie along a
+        # redirect that began there; from a page of ours it does.
+        return PlainTextResponse("You are in. One moment …\n", headers={"refresh": f"0; url={goal}"})
+    return RedirectResponse(goal, 303)
+
+
+async def healthz(request: Request) -> Response:
+    """Answers as soon as the port is open; `ready` says that connections can be made."""
+    state = request.app.state
+    return JSONResponse({"ready": state.loaded.is_set() and state.registry.ready})
+
+
+async def static(request: Request) -> Response:
+    """A file of the page itself. With `?v=`, or in `js-…/`, its address changes with its content, so it may be kept for
+    good."""
+    path: str = request.path_params["path"]
+    folder, _, name = path.partition("/")
+    versioned = folder.startswith("js-")
+    response = await _files().get_response(f"js/{name}" if versioned else path, request.scope)
+    lasting = (versioned or "v" in request.query_params) and response.status_code in {200, 206, 304}
+    response.headers["cache-control"] = "public, max-age=31536000, immutable" if lasting else "no-cache"
+    return response
+
+
+async def favicon(request: Request) -> Response:
+    return await _files().get_response("favicon.svg", request.scope)
+
+
+@cache
+def _files() -> StaticFiles:
+    package = Path(__file__).parents[2]
+    inside = package / "static"
+    return StaticFiles(directory=inside if inside.is_dir() else package.parent / "static")

@@ -1,0 +1,1 @@
+"""The log of messages, and the log that the server itself writes."""

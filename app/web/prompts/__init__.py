@@ -1,0 +1,1 @@
+"""The prompts of the server: their list, and the page of each with its form."""

@@ -1,0 +1,1 @@
+"""Resources and resource templates: their lists, the page of each, subscriptions to them."""

@@ -1,0 +1,105 @@
+"""Routes of subscriptions (2026-07-28): the page, and opening, stopping and asking again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.core.rules import stateless
+from app.core.strict import Closed
+from app.sessions import Workspace
+from app.sessions.subscriptions import Subscription
+from app.web import views
+from app.web.kit import request_bodies as bodies
+from app.web.kit.errors import unknown, wants_json
+from app.web.kit.responses import in_json, show
+from app.web.subscriptions.view import SubscriptionsView, subscription_json, subscriptions_view, task_ids
+from app.web.views import Context, Shell
+
+
+@dataclass(slots=True)
+class SubscriptionsPage(Context):
+    """What the server was asked to tell of."""
+
+    template: ClassVar[str] = "subscriptions/page.html"
+    part: ClassVar[str | None] = "subscriptions/_subscriptions.html"
+    shell: Shell
+    subscriptions: SubscriptionsView
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+class Filter(Closed):
+    """What to hear of, as the protocol names it; `tasks` stands for every task that runs now."""
+
+    toolsListChanged: bool = False
+    promptsListChanged: bool = False
+    resourcesListChanged: bool = False
+    resourceSubscriptions: list[str] = Field(default=[], max_length=200)
+    taskIds: list[str] = Field(default=[], max_length=200)
+
+
+class ListenBody(Closed):
+    notifications: Filter
+    tasks: bool = False
+    """Also every task that runs now, without naming their ids."""
+
+
+def _of_form(form: bodies.Body) -> dict[str, Any]:
+    uris = [line.strip() for line in form.text("uris").splitlines() if line.strip()]
+    wanted: dict[str, Any] = {key: form.text(key) == "1" for key in stateless.FLAGS}
+    return {"notifications": {**wanted, "resourceSubscriptions": uris}, "tasks": form.text("tasks") == "1"}
+
+
+async def page(request: Request) -> Response:
+    session: Workspace = request.state.session
+    listed = [subscription_json(one) for one in session.subscriptions.all.values()]
+    shell = views.shell(session, "subscriptions", "Subscriptions")
+    return await show(request, SubscriptionsPage(shell, subscriptions_view(session), {"subscriptions": listed}))
+
+
+async def begin(request: Request) -> Response:
+    """Open a subscription."""
+    session: Workspace = request.state.session
+    wanted = (await bodies.read(request)).read(ListenBody, _of_form)
+    asked = wanted.notifications.model_dump()
+    if wanted.tasks:
+        asked["taskIds"] = [*asked["taskIds"], *task_ids(session)]
+    return _done(request, session, session.subscriptions.open(asked), 202)
+
+
+async def stop(request: Request) -> Response:
+    """Stop listening."""
+    session, one = _find(request)
+    (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
+    session.subscriptions.stop(one)
+    return _done(request, session, one, 200)
+
+
+async def again(request: Request) -> Response:
+    """Ask for the same once more."""
+    session, one = _find(request)
+    (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
+    return _done(request, session, session.subscriptions.again(one), 202)
+
+
+def _find(request: Request) -> tuple[Workspace, Subscription]:
+    session: Workspace = request.state.session
+    one = session.subscriptions.all.get(request.path_params["lid"])
+    if one is None:
+        raise unknown("There is no such subscription. The oldest ones are forgotten first.")
+    return session, one
+
+
+def _done(request: Request, session: Workspace, one: Subscription, status: int) -> Response:
+    if wants_json(request):
+        return in_json(subscription_json(one), status)
+    if "hx-request" in request.headers:
+        return Response(status_code=204)
+    return RedirectResponse(f"/s/{session.id}/subscriptions", 303)

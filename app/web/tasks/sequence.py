@@ -1,0 +1,274 @@
+"""Who said what to whom: the life of a task or a call as a sequence drawing with three lanes.
+
+You stand at the left, Parley in the middle, the server at the right, as everywhere on the page. Makes positions and
+sentences for a template to draw; the same sentences are a list for whoever cannot see the drawing. Polls are folded.
+Knows tasks, calls and asks; knows no markup.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from app.core.asks import Ask
+from app.core.calls import Call
+from app.core.figures import measured
+from app.core.tasks.running import ClientTask
+from app.core.tasks.status import STATUSES, TERMINAL
+from app.web.kit import html as show
+
+if TYPE_CHECKING:
+    from app.core.tasks.received import ReceiverTask
+    from app.sessions import Workspace
+
+Lane = Literal["person", "parley", "server"]
+NAMES: dict[Lane, str] = {"person": "You", "parley": "Parley", "server": "Server"}
+_PLACES: dict[Lane, float] = {"person": 16.0, "parley": 53.0, "server": 90.0}
+ROW, HEAD = 38, 20
+_MOST = 60
+_POLLS_SHOWN = 3
+_POLL = "tasks/get"
+_SHORT = "tasks/status"
+"""The notification of a status, without the word that its dashed line already says."""
+
+
+@dataclass(slots=True, frozen=True)
+class Turn:
+    """One thing that one of the three said to another, or did alone."""
+
+    at: float
+    source: Lane
+    target: Lane
+    code: str = ""
+    """A name of the wire, before the words."""
+    text: str = ""
+    seq: int | None = None
+    kind: str = "says"
+    """`says`, `tells` (a notification), `asks` (waits for an answer), `fold`, `end`."""
+    key: str = ""
+    """What repeats under the same key is folded."""
+
+
+@dataclass(slots=True, frozen=True)
+class Row:
+    """A turn with its place in the drawing."""
+
+    turn: Turn
+    y: int
+    start: str
+    stop: str
+    label: str
+    """Where its words stand."""
+    anchor: str
+    right: bool
+    alone: bool
+    time: str
+    words: str
+    sentence: str
+    now: bool
+
+
+@dataclass(slots=True)
+class Drawing:
+    """Everything that the drawing shows."""
+
+    id: str
+    base: str
+    title: str
+    summary: str
+    height: int
+    foot: int
+    lanes: list[tuple[str, str]]
+    rows: list[Row] = field(default_factory=list)
+
+
+def drawing(subject: str, base: str, title: str, turns: Iterable[Turn], *, live: bool) -> Drawing:
+    """The drawing of these turns, in the order of time; the last one is marked while it goes on."""
+    ordered = _cut(_folded(sorted(turns, key=lambda turn: turn.at)))
+    rows = [_row(turn, HEAD + ROW * number, live and number == len(ordered)) for number, turn in enumerate(ordered, 1)]
+    foot = HEAD + ROW * len(rows) + 22
+    state = "It goes on" if live else "It is over"
+    last = f"; the last: {rows[-1].sentence}" if rows else ""
+    return Drawing(
+        id=f"sequence-{subject}",
+        base=base,
+        title=title,
+        summary=f"{show.plural(len(rows), 'step')} between you, Parley and the server. {state}{last}",
+        height=foot + 4,
+        foot=foot,
+        lanes=[(_percent(_PLACES[lane]), name) for lane, name in NAMES.items()],
+        rows=rows,
+    )
+
+
+def _row(turn: Turn, y: int, now: bool) -> Row:
+    start, stop = _PLACES[turn.source], _PLACES[turn.target]
+    alone = turn.source == turn.target
+    words = show.gist(turn.text, 46 - len(turn.code) // 2) if turn.text else ""
+    who, whom = NAMES[turn.source], NAMES[turn.target]
+    said = f"{turn.code} {turn.text}".strip()
+    return Row(
+        turn=turn,
+        y=y,
+        start=_percent(start),
+        stop=_percent(stop),
+        label=_percent(start + 1.5 if alone else (start + stop) / 2),
+        anchor="start" if alone else "middle",
+        right=stop > start,
+        alone=alone,
+        time="" if turn.kind == "fold" else show.clock(turn.at),
+        words=words,
+        sentence=f"{who}: {said}." if alone else f"{who} to {whom}: {said}.",
+        now=now,
+    )
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1f}%"
+
+
+def _folded(turns: list[Turn]) -> list[Turn]:
+    """Runs of the same key are their first, how many more, and their last."""
+    found: list[Turn] = []
+    for key, run in itertools.groupby(turns, key=lambda turn: turn.key):
+        same = list(run)
+        if key and len(same) > _POLLS_SHOWN:
+            middle = replace(same[1], text=f"{len(same) - 2} more of these", seq=None, kind="fold")
+            found += [same[0], middle, same[-1]]
+        else:
+            found += same
+    return found
+
+
+def _cut(turns: list[Turn]) -> list[Turn]:
+    if len(turns) <= _MOST:
+        return turns
+    left = len(turns) - _MOST + 1
+    middle = Turn(turns[20].at, "parley", "parley", "", f"{left} steps are left out", kind="fold")
+    return [*turns[:20], middle, *turns[20 + left :]]
+
+
+# -------------------------------------------------------------------------------------------------- what is drawn
+
+
+def of_call(session: Workspace, call: Call) -> Drawing:
+    """A call with everything the server asked meanwhile; with its task, when it became one."""
+    task = session.client_tasks.tasks.get(call.task_id or "")
+    turns = _call_turns(session, call, task)
+    return drawing(call.id, f"/s/{session.id}", f"Call {call.id.lstrip('c')}", turns, live=not call.settled)
+
+
+def of_client_task(session: Workspace, task: ClientTask) -> Drawing:
+    """A task that runs on the server, with the call that made it."""
+    call = session.calls.get(task.call_id or "")
+    turns = _task_turns(task) + _ask_turns(session, task.asks) if call is None else _call_turns(session, call, task)
+    live = task.live or (call is not None and not call.settled)
+    return drawing(task.id, f"/s/{session.id}", f"Task {task.id[1:]}", turns, live=live)
+
+
+def of_receiver_task(session: Workspace, task: ReceiverTask) -> Drawing:
+    """A task that Parley executes for the server."""
+    turns: list[Turn] = []
+    for visit in task.visits:
+        match visit.what:
+            case "created":
+                turns.append(Turn(visit.at, "server", "parley", task.method, "as a task", visit.seq, "asks"))
+                turns.append(Turn(visit.at, "parley", "server", "", "a task, working", None))
+                turns.append(Turn(visit.at, "parley", "person", "", "the ask, in the inbox", None, "asks"))
+            case "status":
+                kind = "end" if visit.text in ("completed", "failed", "cancelled") else "tells"
+                turns.append(Turn(visit.at, "parley", "server", _SHORT, visit.text, None, kind))
+            case "answered":
+                turns.append(Turn(visit.at, "person", "parley", "", visit.text))
+            case "expired" | "lost":
+                turns.append(Turn(visit.at, "parley", "parley", "", f"the record is {visit.what}", None, "end"))
+            case "tasks/get":
+                turns.append(Turn(visit.at, "server", "parley", _POLL, visit.text, visit.seq, key=_POLL))
+            case method:
+                turns.append(Turn(visit.at, "server", "parley", method, visit.text, visit.seq))
+    live = not task.terminal and task.gone is None
+    return drawing(task.id, f"/s/{session.id}", f"Task {task.id[1:]}", turns, live=live)
+
+
+def _call_turns(session: Workspace, call: Call, task: ClientTask | None) -> list[Turn]:
+    turns = [Turn(call.started_at, "person", "parley", "", f"call {call.subject}" if call.by != "parley" else "begin")]
+    fetches = {visit.seq for visit in task.visits if visit.what == task.wire.result} if task is not None else set()
+    for leg in call.legs:
+        if leg.request_seq in fetches:
+            continue
+        asked = session.messages.get(leg.request_seq) if leg.request_seq is not None else None
+        answered = session.messages.get(leg.reply_seq) if leg.reply_seq is not None else None
+        if asked is not None:
+            as_task = "as a task" if call.as_task else ""
+            kind = "tells" if call.notification else "asks"
+            turns.append(Turn(asked.at, "parley", "server", call.method, as_task, asked.seq, kind))
+        if answered is not None:
+            made = task is not None and leg is call.legs[0]
+            words = f"a task, {task.visits[0].text}" if made and task is not None and task.visits else "the reply"
+            turns.append(Turn(answered.at, "server", "parley", "", words, answered.seq))
+    if call.progress is not None:
+        words = f"{show.plural(call.progressed, 'time')}, the last: {measured(call.progress.progress)}"
+        if call.progress.total is not None:
+            words += f" of {measured(call.progress.total)}"
+        turns.append(Turn(call.progress.at, "server", "parley", "notifications/progress", words, None, "tells"))
+    turns += _ask_turns(session, call.asks)
+    if task is not None:
+        turns += _task_turns(task)[1:]
+    if call.ended_at is not None:
+        turns.append(Turn(call.ended_at, "parley", "person", "", f"the call is {call.state}", None, "end"))
+    return turns
+
+
+def _task_turns(task: ClientTask) -> list[Turn]:
+    turns = []
+    for visit in task.visits:
+        match visit.what:
+            case "created" | "known":
+                words = f"a task, {visit.text}" if visit.what == "created" else f"in the server's list, {visit.text}"
+                turns.append(Turn(visit.at, "server", "parley", "", words, visit.reply_seq))
+            case "status":
+                words = f"{visit.text}, “{visit.words}”" if visit.words else visit.text
+                turns.append(Turn(visit.at, "server", "parley", _SHORT, words, visit.seq, "tells"))
+            case "result":
+                turns.append(Turn(visit.at, "server", "parley", "", f"{visit.text} of the task", visit.reply_seq))
+            case "notified" | "stopped" | "outlived" | "not found" | "lost" | "not listed":
+                words = DONE_WORDS.get(visit.what, visit.what)
+                turns.append(Turn(visit.at, "parley", "parley", "", words, visit.seq))
+            case method:
+                key = method if method == task.wire.get else ""
+                words = f"it is {visit.text}" if visit.text in STATUSES else visit.text
+                if method == task.wire.result:
+                    words = "waits for the end" if visit.text not in TERMINAL else "for the result"
+                turns.append(Turn(visit.at, "parley", "server", method, words, visit.seq, key=key))
+    return turns
+
+
+DONE_WORDS = {
+    "notified": "a notification, kept until the task was known",
+    "stopped": "stopped waiting for the result",
+    "outlived": "the TTL is over, and the server still has it",
+    "not found": "the server no longer knows it",
+    "lost": "the connection ended",
+    "not listed": "the server no longer lists it",
+}
+"""What Parley noticed or did by itself, in words."""
+
+
+def _ask_turns(session: Workspace, ids: Iterable[str]) -> list[Turn]:
+    turns: list[Turn] = []
+    for ask in (session.inbox.asks[one] for one in ids if one in session.inbox.asks):
+        turns.append(Turn(ask.asked_at, "server", "parley", ask.method, "", ask.message_seq, "asks"))
+        turns.append(Turn(ask.asked_at, "parley", "person", "", ask.message or ask.kind, None, "asks"))
+        if ask.settled_at is not None:
+            turns += _settled(ask, ask.settled_at)
+    return turns
+
+
+def _settled(ask: Ask, at: float) -> list[Turn]:
+    if ask.state == "answered" and ask.answer is not None:
+        who: Lane = "parley" if ask.recorded else "person"
+        said = [Turn(at, who, "parley", "", ask.answer.action)]
+        return [*said, Turn(at, "parley", "server", "", "the answer")]
+    return [Turn(at, "parley", "parley", "", f"the question is {ask.state}")]
