@@ -1,6 +1,6 @@
 // Count-downs and running times: the server says a moment once, the tab counts.
+import { clock, left, SOON, since } from './decide.js';
 import { $, $$, write } from './dom.js';
-import { clock, left, SOON, since } from './times.js';
 
 const tick = () => {
   const now = Date.now();

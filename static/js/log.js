@@ -1,6 +1,6 @@
 // The log of a page: no more rows than a tab can hold, the newest in sight, and how many are new.
-import { $, modified, tab, typedInto, write } from './dom.js';
-import { fold as foldPolls } from './polls.js';
+import { runs } from './decide.js';
+import { $, $$, make, modified, tab, typedInto, write } from './dom.js';
 
 const CAP = 1000;
 const SLACK = 50;
@@ -55,6 +55,46 @@ const offerEarlier = () => {
   $('#earlier button').value = first.id.slice(1);
   $('#earlier').hidden = false;
 };
+// ---- a run of polls (the same question and its replies, again and again) is one line, until it is opened. The server
+// marks each row that may be folded; here they are only counted and put behind their line.
+const line = () => {
+  const cells = ['q', 'at', 'lane', 'meth', 'peek', 'z', 'z sz'].map((name) => make('span', { name }));
+  return make('li', { name: 'polls' }, make('button', { name: 'm', type: 'button' }, ...cells));
+};
+const seq = (row) => row.id.slice(1);
+const draw = (head, rows) => {
+  const [first, last] = [rows[0], rows.at(-1)];
+  const isOpen = head.dataset.open !== undefined;
+  const asked = rows.filter((row) => row.dataset.k === 'request').length;
+  head.id = `p${seq(first)}`;
+  if (head.nextElementSibling !== first) first.before(head);
+  head.firstElementChild.setAttribute('aria-expanded', String(isOpen));
+  write($('.at', head), $('time', last).textContent);
+  write($('.meth', head), first.dataset.poll);
+  write($('.peek', head), `${asked} times, messages ${seq(first)} to ${seq(last)}. ${isOpen ? 'Fold' : 'Show'} them`);
+  return isOpen;
+};
+
+const foldPolls = (list) => {
+  if (!$('[data-poll], .polls', list)) return;
+  // A line belongs to the row behind it, also when earlier rows were put before it.
+  const heads = new Map($$('.polls', list).map((head) => [head.nextElementSibling, head]));
+  const rows = [...list.children].filter((row) => row.className !== 'polls');
+  const open = new Set(rows.filter((row) => row.dataset.poll));
+  for (const [begin, end] of runs(rows.map((row) => row.dataset.poll))) {
+    const run = rows.slice(begin, end);
+    const head = run.map((row) => heads.get(row)).find((found) => found) ?? line();
+    for (const [row, other] of heads) if (other === head) heads.delete(row);
+    if (draw(head, run)) continue;
+    for (const row of run) {
+      open.delete(row);
+      row.hidden = true;
+    }
+  }
+  for (const row of open) row.hidden = false;
+  for (const head of heads.values()) head.remove();
+};
+
 const onRows = (changes) => {
   foldPolls(log);
   if ((sticks || isFiltered()) && trim(log)) offerEarlier();

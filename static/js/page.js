@@ -1,8 +1,27 @@
 // Every page: glue only. Everything else is HTML from the server, and htmx fetches it.
-import './theme.js';
 import './refusals.js';
 import './focus.js';
-import { $, $$ } from './dom.js';
+import { $, $$, browser, root } from './dom.js';
+
+// ---- the theme: system, light, dark. The choice stays in this browser; static/theme.js applies it before the first paint
+const THEMES = { system: 'follows the system', light: 'light', dark: 'dark' };
+const NEXT = { system: 'light', light: 'dark', dark: 'system' };
+
+const setTheme = (theme) => {
+  if (theme === 'system') delete root.dataset.theme;
+  else root.dataset.theme = theme;
+  browser.set('parley-theme', theme);
+  const button = $('#theme');
+  if (!button) return;
+  button.title = `Theme: ${THEMES[theme]}`;
+  button.setAttribute('aria-label', button.title);
+};
+const theme = () => root.dataset.theme || 'system';
+
+setTheme(theme());
+document.addEventListener('click', (event) => {
+  if (event.target.closest?.('#theme')) setTheme(NEXT[theme()]);
+});
 
 // ---- a list that is whole in the page is filtered here
 document.addEventListener('input', (event) => {

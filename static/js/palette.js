@@ -1,6 +1,6 @@
 // The command palette and the list of keys.
+import { ranked } from './decide.js';
 import { $, base, make, modified, root, typedInto, write } from './dom.js';
-import { ranked } from './rank.js';
 
 const MOST = 200;
 const SVG = 'http://www.w3.org/2000/svg';

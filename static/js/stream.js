@@ -1,6 +1,6 @@
 // The one stream of a tab, and the gaps that hx-sse 4.0.0 leaves open: the first connect, the last word, the pace.
+import { backOff, Pace } from './decide.js';
 import { $, make, root, write } from './dom.js';
-import { backOff, Pace } from './pace.js';
 
 const stream = $('#stream');
 const pace = new Pace();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { backOff, Pace } from '../../static/js/pace.js';
+import { backOff, Pace } from '../../static/js/decide.js';
 
 const LARGE = 20_000;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ranked } from '../../static/js/rank.js';
+import { ranked } from '../../static/js/decide.js';
 
 const place = (kind, label, detail = '') => ({ kind, label, detail });
 const PLACES = [

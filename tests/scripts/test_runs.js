@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runs } from '../../static/js/runs.js';
+import { runs } from '../../static/js/decide.js';
 
 const times = (many, name) => Array(many).fill(name);
 

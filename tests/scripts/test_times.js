@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clock, left, since } from '../../static/js/times.js';
+import { clock, left, since } from '../../static/js/decide.js';
 
 const MOMENT = '2026-11-17T10:00:00.000Z';
 const at = (seconds) => Date.parse(MOMENT) + seconds * 1000;

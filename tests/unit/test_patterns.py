@@ -178,7 +178,7 @@ SCRIPT = {
     r"forms.js:/^[^,]*,/": Row("a file that a person chose, as a data: address", worst=("a;",)),
     r"message.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
     r"page.js:/\s+/": Row("words that a person types"),
-    r"rank.js:/\s+/": Row("words that a person types"),
+    r"decide.js:/\s+/": Row("words that a person types"),
 }
 
 
