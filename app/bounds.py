@@ -178,8 +178,6 @@ ROUND_PAUSE_AT_MOST = 1.0
 
 # ------------------------------------------------------------------------------------------------------- transports
 
-PIPE_CHUNK = 64 * KIB
-"""What is read at once from the pipes of a child."""
 STDERR_AT_ONCE = 256
 """Lines of stderr kept before others get their turn."""
 AFTER_EXIT_SECONDS = 0.5

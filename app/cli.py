@@ -372,7 +372,7 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
         if target is not None:
             await app.state.loaded.wait()
             from app.core.errors import ParleyError
-            from app.web.actions import begin
+            from app.web.connect.routes import begin
 
             try:
                 # The demo begins on the stage, where its parade is.

@@ -325,7 +325,6 @@ class Egress:
 class Parts:
     """The parts of an address that matter here."""
 
-    scheme: str
     netloc: str
     origin: tuple[str, str, int]
 
@@ -348,7 +347,7 @@ def split(url: str) -> Parts:
     if port == 0:
         raise EgressError("bad-url", f"{url} names port 0, on which nobody listens")
     port = port or (443 if parts.scheme == "https" else 80)
-    return Parts(parts.scheme, parts.netloc, (parts.scheme, parts.hostname.lower(), port))
+    return Parts(parts.netloc, (parts.scheme, parts.hostname.lower(), port))
 
 
 def _shown(url: str) -> str:
@@ -378,9 +377,9 @@ class _translate_errors:
                 raise EgressError("tls", " ".join(str(said).split())[:200]) from None
             if isinstance(cause, EgressError):
                 raise cause from None
-        kind = next((_KINDS[each] for each in type(fault).__mro__ if each in _KINDS), None)
         if isinstance(fault, httpcore2.LocalProtocolError):
             raise EgressError("protocol", "a header of the request cannot be sent") from None
+        kind = next((_KINDS[each] for each in type(fault).__mro__ if each in _KINDS), None)
         if isinstance(fault, httpcore2.RemoteProtocolError) and any(word in str(fault) for word in _CUT_WORDS):
             kind = "cut"
         if kind is not None:
@@ -396,6 +395,5 @@ _KINDS: dict[type, Kind] = {
     httpcore2.ConnectError: "unreachable",
     httpcore2.NetworkError: "cut",
     httpcore2.RemoteProtocolError: "protocol",
-    httpcore2.LocalProtocolError: "protocol",
     httpcore2.UnsupportedProtocol: "bad-url",
 }

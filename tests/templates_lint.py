@@ -17,7 +17,7 @@ JINJA = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 # In Jinja's own blocks: what switches escaping off, and attributes that are written as a mapping for `xmlattr`.
 JINJA_BANS = (
     (re.compile(r"\|\s*safe\b"), "`|safe` lets a server's text become markup"),
-    (re.compile(r"\bMarkup\b"), "markup is made in app/web/kit/html.py only"),
+    (re.compile(r"\bMarkup\b"), "markup is made in app/web/kit only"),
     (re.compile(r"\bautoescape\s+false\b", re.IGNORECASE), "escaping stays on"),
     (re.compile(r"""["'](?:style|on[a-z]+|(?:data-)?hx-on[^"']*)["']\s*:"""), "an attribute that the policy blocks"),
     (re.compile(r"""(?:\s|["'])(?:style|on[a-z]+|hx-on\S*)=["']"""), "an attribute that the policy blocks"),

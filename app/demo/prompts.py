@@ -6,9 +6,9 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from app.demo import questions
-from app.demo.desk import Context
-from app.demo.peer import Client
-from app.demo.world import DESTINATIONS, MOODS, base64, describe, picture
+from app.demo.asking import Client
+from app.demo.data import DESTINATIONS, MOODS, base64, describe, picture
+from app.demo.state import Context
 
 DESTINATION_ARGUMENT = types.PromptArgument(
     name="destination", title="Destination", description="One of our places.", required=True
@@ -67,17 +67,7 @@ async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> 
         )
     )
     name = DESTINATIONS[slug].name
-    if prompt.name == "packing_list":
-        told = await Client(context).ask(questions.travellers())
-        content = (told.answer or {}).get("content") or {}
-        who, days = (content.get("who"), content.get("days", 2)) if told.accepted else ("somebody", 2)
-        wish = f"Write a packing list for {who}: {days} days in {name}. Use the page below."
-        messages = [message("user", types.TextContent(text=wish)), message("user", page)]
-        return types.GetPromptResult(description=prompt.description, messages=messages)
-    if prompt.name == "plan_weekend":
-        wish = f"Plan two days in {name} for me. The mood: {given.get('mood') or 'quiet'}. Use the page below."
-        messages = [message("user", types.TextContent(text=wish)), message("user", page)]
-    else:
+    if prompt.name == "caption_picture":
         image = types.ImageContent(data=base64(picture(slug)), mime_type="image/png")
         messages = [
             message("user", types.TextContent(text=f"This is {name}. Here is a picture, and what we say about it.")),
@@ -86,6 +76,15 @@ async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> 
             message("assistant", types.TextContent(text="What a view! Shall the caption be funny or honest?")),
             message("user", types.TextContent(text="Honest, in at most twelve words.")),
         ]
+        return types.GetPromptResult(description=prompt.description, messages=messages)
+    if prompt.name == "packing_list":
+        told = await Client(context).ask(questions.travellers())
+        content = (told.answer or {}).get("content") or {}
+        who, days = (content.get("who"), content.get("days", 2)) if told.accepted else ("somebody", 2)
+        wish = f"Write a packing list for {who}: {days} days in {name}. Use the page below."
+    else:
+        wish = f"Plan two days in {name} for me. The mood: {given.get('mood') or 'quiet'}. Use the page below."
+    messages = [message("user", types.TextContent(text=wish)), message("user", page)]
     return types.GetPromptResult(description=prompt.description, messages=messages)
 
 

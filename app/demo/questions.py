@@ -6,8 +6,8 @@ Owns the wording and the schemas, as they are on the wire. Pure: nothing here se
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from app.demo.peer import Question
-from app.demo.world import DESTINATIONS, base64, chime, picture
+from app.demo.asking import Question
+from app.demo.data import DESTINATIONS, base64, chime, picture
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 FORM, LINK, SAMPLING = ("elicitation.form",), ("elicitation.url",), ("sampling",)

@@ -7,12 +7,11 @@ from typing import Any, TypeVar
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.uri_template import UriTemplate
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.demo import questions
-from app.demo.desk import BOARD, Context, Desk
-from app.demo.peer import Client
-from app.demo.world import DESTINATIONS, base64, chime, departures, describe, picture
+from app.demo.asking import Client
+from app.demo.data import DESTINATIONS, base64, chime, departures, describe, picture
+from app.demo.state import BOARD, Context, Desk, is_modern
 
 RESOURCES_PER_PAGE = 4
 DIARY = "desk://diary"
@@ -130,8 +129,8 @@ def found_content(context: Context, uri: str) -> tuple[str, str | bytes]:
     """The content behind a URI, or the error that this revision prescribes."""
     content = content_of(context.lifespan_context, uri)
     if content is None:
-        modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        raise MCPError(types.INVALID_PARAMS if modern else RESOURCE_NOT_FOUND, "Resource not found", {"uri": uri})
+        code = types.INVALID_PARAMS if is_modern(context) else RESOURCE_NOT_FOUND
+        raise MCPError(code, "Resource not found", {"uri": uri})
     return content
 
 

@@ -17,9 +17,8 @@ from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from app.demo.desk import Context
+from app.demo.state import Context, is_modern
 
 ParamsT = TypeVar("ParamsT")
 ResultT = TypeVar("ResultT")
@@ -92,7 +91,7 @@ def in_rounds(
     """Let a handler ask in the middle of its work, whichever era the client speaks."""
 
     async def handle(context: Context, params: ParamsT) -> ResultT | types.InputRequiredResult:
-        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        if not is_modern(context):
             return await handler(context, params)
         given = dict(context.params or {})
         responses, state = given.pop("inputResponses", None), given.pop("requestState", None)

@@ -1,26 +1,23 @@
-"""Tools in which more happens than one ask: several at once, a change of mind, bad manners, a parade of everything.
+"""Tools in which more happens than one ask: several at once, a change of mind, a parade of everything.
 
-And `what_i_saw`, which shows the conversation from the server's side. The single asks are in `asks.py`.
+The single asks are in `asking_tools.py`.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import anyio
 import mcp_types as types
-from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field
 
 from app.demo import questions
-from app.demo.asks import AskArguments, ToolChoiceArguments, ask_to_sign_in, complete_sign_in, converse
-from app.demo.desk import Context, log
-from app.demo.peer import PLAINLY, Client, Manner, Question, Told, in_words, lacking, task_in
+from app.demo.asking import PLAINLY, Client, Manner, Question, Told, in_words, lacking
+from app.demo.asking_tools import AskArguments, ToolChoiceArguments, ask_to_sign_in, complete_sign_in, converse
+from app.demo.state import Context, log
 from app.demo.tools import Arguments, Toolbox, ToolError, structured
 
 TOOLS = Toolbox()
-UNANSWERED_SECONDS = 5.0
-MOST_PAGES = 100
 Subject: TypeAlias = Literal["form", "link", "caption"]
 
 
@@ -106,15 +103,12 @@ async def book_ferry(context: Context, arguments: BookArguments) -> types.CallTo
     first = await client.ask(questions.preferences())
     if not first.accepted:
         raise ToolError("Then we do not book anything. Come back any time.")
-    if client.modern:
-        caption, roots, confirmation = client.ask_all(list(everything))
-    else:
-        caption, roots, confirmation = [await client.ask(question) for question in everything]
+    caption, roots, confirmation = await client.ask_several(list(everything))
     booked = Booking(preferences=first, caption=caption, roots=roots, confirmation=confirmation)
     return structured(booked, "Booked. Mind the gap." if confirmation.accepted else "Nothing was booked.")
 
 
-# --- withdrawn and expired
+# --- withdrawn
 
 
 class ChangesItsMindArguments(AskArguments):
@@ -130,99 +124,6 @@ async def changes_its_mind(context: Context, arguments: ChangesItsMindArguments)
         client.require("tasks.cancel")
     told = await ask_about(client, arguments.about, arguments.manner(patience=arguments.after_seconds))
     return structured(told, in_words(told))
-
-
-class ShortTtlArguments(Arguments):
-    ttl_ms: int = Field(default=3000, ge=0, le=600_000, description="The lifetime of the task, in milliseconds.")
-    about: Subject = Field(default="form", description="What to ask.")
-    collect: Literal["poll", "block"] = Field(
-        default="block", description="Block in `tasks/result`, which must be released, or poll until the task is gone."
-    )
-
-
-@TOOLS.offer("Ask for a short time", ShortTtlArguments, output=Told)
-async def short_ttl(context: Context, arguments: ShortTtlArguments) -> types.CallToolResult:
-    """Asks as a task that lives only three seconds. Too late, and it is gone: the desk hears -32602."""
-    manner = Manner(as_task=True, ttl_ms=arguments.ttl_ms, collect=arguments.collect)
-    told = await ask_about(Client(context), arguments.about, manner)
-    return structured(told, in_words(told))
-
-
-# --- bad manners
-
-
-class ImpoliteArguments(Arguments):
-    polls: int = Field(default=20, ge=0, le=2000, description="How often to poll without any pause.")
-
-
-class Attempt(BaseModel):
-    what: str
-    code: int | None = Field(default=None, description="The error code that came back, if any.")
-    message: str | None = None
-    status: str | None = Field(default=None, description="The status of the task that came back, if any.")
-
-
-class Impolite(BaseModel):
-    attempts: list[Attempt]
-
-
-@TOOLS.offer("Behave badly", ImpoliteArguments, output=Impolite)
-async def impolite(context: Context, arguments: ImpoliteArguments) -> types.CallToolResult:
-    """Does with a task of yours what a server should not do, and returns the error codes it got for it."""
-    client = Client(context)
-    question = questions.preferences()
-    client.require(*client.needs(question, Manner(as_task=True)))
-    done: list[Attempt] = []
-    live: list[str] = []
-
-    async def attempt(what: str, method: str, params: dict[str, Any]) -> str | None:
-        """Try one thing; the id of the task that it made, if it made one."""
-        tried = Attempt(what=what)
-        result: dict[str, Any] = {}
-        with anyio.move_on_after(UNANSWERED_SECONDS) as scope:
-            try:
-                result = await client.request(method, params)
-            except MCPError as error:
-                tried.code, tried.message = error.code, error.message
-        if scope.cancelled_caught:
-            tried.message = f"No answer within {UNANSWERED_SECONDS:g} seconds; taken back."
-        made = task_in(result)
-        status = (made or result).get("status")
-        tried.status = status if isinstance(status, str) else None
-        done.append(tried)
-        if made is not None:
-            live.append(made["taskId"])
-        return made["taskId"] if made is not None else None
-
-    async def ask_with(what: str, ttl: Any) -> str | None:
-        return await attempt(what, question.method, {**question.params, "task": {"ttl": ttl}})
-
-    nobody = {"taskId": "no-such-task"}
-    try:
-        task_id = await ask_with("an honest task to begin with", 60_000)
-        if task_id is None:
-            raise ToolError("The client took `task` for nothing and made no task; there is nothing to be impolite to.")
-        mine = {"taskId": task_id}
-        for number in range(arguments.polls):
-            await attempt(f"poll {number + 1} without a pause", "tasks/get", mine)
-        await attempt("tasks/get of an unknown task", "tasks/get", nobody)
-        await attempt("tasks/result of an unknown task", "tasks/result", nobody)
-        await attempt("tasks/cancel of an unknown task", "tasks/cancel", nobody)
-        await attempt("tasks/get of no task", "tasks/get", {})
-        await attempt("tasks/list with a bad cursor", "tasks/list", {"cursor": "the middle"})
-        await ask_with("a task with a negative ttl", -1)
-        await ask_with("a task with a ttl in words", "soon")
-        await ask_with("a task with a ttl of null", None)
-        await attempt("tasks/cancel", "tasks/cancel", mine)
-        await attempt("tasks/cancel once more", "tasks/cancel", mine)
-        await attempt("tasks/result of a cancelled task", "tasks/result", mine)
-        await attempt("a method that nobody knows", "nordwind/unheard_of", {})
-        live.remove(task_id)
-    finally:
-        for left in live:
-            await client.abandon(left)
-    codes = sorted({tried.code for tried in done if tried.code is not None})
-    return structured(Impolite(attempts=done), f"{len(done)} rude things done; error codes received: {codes}.")
 
 
 # --- everything
@@ -330,49 +231,3 @@ async def parade(context: Context, arguments: ParadeArguments) -> types.CallTool
             await play(act)
         await context.session.report_progress(len(acts), len(acts), "The parade is over")
     return structured(Parade(acts=played, skipped=skipped), f"{len(played)} acts played, {len(skipped)} left out.")
-
-
-# --- from the other side
-
-
-class WhatISawArguments(Arguments):
-    since: Literal["last look", "start"] = Field(default="last look", description="From when on to tell.")
-    list_tasks: bool = Field(default=True, description="Also ask for `tasks/list`, if your client offers it.")
-
-
-class WhatISaw(BaseModel):
-    seen: list[dict[str, Any]] = Field(description="Answers, errors and notifications of the client, oldest first.")
-    forgotten: int = Field(description="How many there were before those that the desk still remembers.")
-    tasks: list[dict[str, Any]] | None = Field(description="What `tasks/list` says; null if the client has none.")
-
-
-@TOOLS.offer("What the desk saw", WhatISawArguments, output=WhatISaw)
-async def what_i_saw(context: Context, arguments: WhatISawArguments) -> types.CallToolResult:
-    """Tells what your client has sent to the desk: every answer, task, error and notification on this connection."""
-    client = Client(context)
-    visitor = client.visitor
-    tasks: list[dict[str, Any]] | None = None
-    if arguments.list_tasks and lacking(context, ["tasks.list"]) is None:
-        tasks = await listed_tasks(client)
-    start = visitor.looked if arguments.since == "last look" else 0
-    seen = [asdict(sighting) for sighting in visitor.sightings if sighting.number > start]
-    forgotten = visitor.sighted - start - len(seen)
-    visitor.looked = visitor.sighted
-    return structured(WhatISaw(seen=seen, forgotten=forgotten, tasks=tasks), f"The desk saw {len(seen)} things.")
-
-
-async def listed_tasks(client: Client) -> list[dict[str, Any]]:
-    """All pages of `tasks/list`, as far as they come."""
-    tasks: list[dict[str, Any]] = []
-    params: dict[str, Any] = {}
-    for _ in range(MOST_PAGES):
-        try:
-            page = await client.request("tasks/list", params)
-        except MCPError:
-            break  # it is among the sightings
-        found = page.get("tasks")
-        tasks += [task for task in found if isinstance(task, dict)] if isinstance(found, list) else []
-        if not isinstance(cursor := page.get("nextCursor"), str):
-            break
-        params = {"cursor": cursor}
-    return tasks

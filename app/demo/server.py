@@ -3,7 +3,7 @@
 The entry point, and the two ways to serve: `python -m app.demo.server` speaks stdio, `--http --port N` speaks
 streamable HTTP on loopback. It is a separate program: it imports nothing else of Parley and knows nothing of the
 inspector that looks at it. Built on the low-level `Server`, so that every request and every result on the wire is in
-our own hands. The other modules of this package say what it offers; `desk.py` is what they share.
+our own hands. The other modules of this package say what it offers; `state.py` is what they share.
 """
 # ruff: noqa: E402 - the signal handlers stand before the import of the SDK, see there
 
@@ -37,13 +37,16 @@ from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from app.demo import asks, prompts, resources, running, scenes, services, voyages
-from app.demo.desk import Context, Desk, open_desk, say, watch_notifications
+from app.demo import asking_tools, plain_tools, prompts, resources, scenes, tasks_2025, tasks_2026
+from app.demo.data import base64, picture
 from app.demo.rounds import in_rounds
+from app.demo.state import Context, Desk, open_desk, say
 from app.demo.tools import Toolbox
-from app.demo.world import base64, picture
 
 DEFAULT_PORT = 6281
+TOOLS = Toolbox(
+    {**plain_tools.TOOLS, **asking_tools.TOOLS, **scenes.TOOLS, **tasks_2026.TOOLS, **tasks_2025.TOOLS},
+)
 
 INSTRUCTIONS = """\
 You are talking to the Nordwind Travel Desk, a demo server: every place and every ferry in it is invented.
@@ -52,7 +55,7 @@ Start with `echo` and `add`. `slow_count` reports progress and can be cancelled,
 resource desk://board and tells everybody who subscribed to it. `tool_error` and `protocol_error` fail on purpose.
 The desk also asks back: `preferences` with a form, `sign_in` with a link, `write_caption` by sampling, each plainly or
 as a task; `book_ferry` in two rounds; `voyage` takes its time and may become a task of yours; `charter` runs
-as a task of 2025-11-25; `parade` asks everything there is, and `what_i_saw` tells what the desk heard from you."""
+as a task of 2025-11-25; `parade` asks everything there is."""
 
 
 async def set_log_level(context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
@@ -63,7 +66,6 @@ async def set_log_level(context: Context, params: types.SetLevelRequestParams) -
 def build_server() -> Server[Desk]:
     """The demo server, ready to be run on any pair of streams."""
     bus = InMemorySubscriptionBus()
-    tools = Toolbox({**services.TOOLS, **asks.TOOLS, **scenes.TOOLS, **voyages.TOOLS, **running.TOOLS})
     server = Server[Desk](
         "nordwind-travel-desk",
         version="1.0.0",
@@ -78,8 +80,8 @@ def build_server() -> Server[Desk]:
             )
         ],
         lifespan=partial(open_desk, bus=bus),
-        on_list_tools=tools.list_tools,
-        on_call_tool=in_rounds(tools.call_tool),
+        on_list_tools=TOOLS.list_tools,
+        on_call_tool=in_rounds(TOOLS.call_tool),
         on_list_resources=resources.list_resources,
         on_list_resource_templates=resources.list_templates,
         on_read_resource=in_rounds(resources.read_resource),
@@ -92,12 +94,11 @@ def build_server() -> Server[Desk]:
         on_completion=prompts.complete,
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_log_level)
-    server.extensions[voyages.EXTENSION] = {}
-    server.add_request_handler("tasks/get", voyages.TaskParams, voyages.get)
-    server.add_request_handler("tasks/update", voyages.UpdateParams, voyages.update)
-    server.add_request_handler("tasks/cancel", voyages.TaskParams, voyages.cancel)
-    server.middleware.append(watch_notifications)
-    server.middleware.append(running.run_tasks)
+    server.extensions[tasks_2026.EXTENSION] = {}
+    server.add_request_handler("tasks/get", tasks_2026.TaskParams, tasks_2026.get)
+    server.add_request_handler("tasks/update", tasks_2026.UpdateParams, tasks_2026.update)
+    server.add_request_handler("tasks/cancel", tasks_2026.TaskParams, tasks_2026.cancel)
+    server.middleware.append(tasks_2025.run_tasks)
     return server
 
 

@@ -13,7 +13,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from app.demo.desk import Context
+from app.demo.state import Context
 
 
 class Arguments(BaseModel):

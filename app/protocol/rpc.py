@@ -199,8 +199,8 @@ class Rpc:
         """A message that began on an earlier line and has not ended yet."""
         self.trouble: Trouble | None = None
         self._crowd = 0
-        self._gave_turn = False
-        """Others had their turn since the link was last asked for more."""
+        self._replied = False
+        """Somebody is to hear of a reply before the next frame is read: what follows a reply is after it."""
         self.closed = Signal()
 
     # ---- sending
@@ -322,9 +322,7 @@ class Rpc:
                             break
                         if number % _AT_ONCE == 0:
                             await self._let_others()
-                    if not self._gave_turn:
-                        await self._let_others()
-                    self._gave_turn = False
+                    self._replied = False
                 self.trouble = self.trouble or await self._link.ended()
                 group.cancel_scope.cancel()
         except Exception as fault:
@@ -339,7 +337,7 @@ class Rpc:
 
     async def _let_others(self) -> None:
         """Let everything else have its turn, once."""
-        self._gave_turn = True
+        self._replied = False
         await anyio.lowlevel.checkpoint()
 
     def _arrived(
@@ -404,6 +402,8 @@ class Rpc:
         await self._act(frame, parsed)
 
     async def _act(self, frame: Frame, parsed: Parsed) -> None:
+        if self._replied:
+            await self._let_others()
         message = self._arrived(frame.raw, parsed, exchange=frame.exchange)
         meant = heads(frame.raw) if parsed.problem is not None else []
         over_http, refusal = frame.exchange is not None, frame.place == "refusal"
@@ -419,8 +419,7 @@ class Rpc:
                     self._log.remark(message.seq, catalogue.reply_unasked())
                 if frame.settles:
                     self._settle(Reply(message.seq, frame.raw, value, parsed.unread), value, frame)
-                # Its caller hears of it before the next frame is read: what follows a reply is after it.
-                await self._let_others()
+                self._replied = True
             case "request":
                 await self._serve(message, value, frame, parsed.unread)
             case "notification" if parsed.unread is not None:

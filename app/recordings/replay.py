@@ -138,14 +138,13 @@ class Replay(Workspace):
         if asked is None:
             return
         reply = Reply(message.seq, raw, value, message.unread)
-        call = asked.call
+        call, result = asked.call, value.get("result")
         if call is not None:
             self.calls.keep(call, reply)
             if self.client_tasks.created(call, reply) is None:
                 self._settle(call, reply)
-                self._listed(asked, value.get("result"), message.seq)
+                self._listed(asked, result, message.seq)
             return
-        result = value.get("result")
         task = self.client_tasks.of_wire(_task_id(asked.params))
         if task is None:
             self._agreed(asked.method, asked.params, result if isinstance(result, dict) else {})

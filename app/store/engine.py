@@ -34,7 +34,7 @@ def connected(path: Path, max_pages: int | None) -> AsyncEngine:
         URL.create("sqlite+aiosqlite", database=str(path)),
         pool_size=1,
         max_overflow=0,
-        connect_args={"timeout": 2},
+        connect_args={"timeout": sqlite.WAIT_SECONDS},
     )
     _set_up(engine.sync_engine, max_pages)
     return engine

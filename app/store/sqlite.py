@@ -22,7 +22,7 @@ VERSION: Final = 2
 Files with 1 were written before there were migrations."""
 _CLEANED: Final = 0x5061726C
 """The application id of a file in which nothing of what was once deleted can be read."""
-_WAIT_SECONDS: Final = 2.0
+WAIT_SECONDS: Final = 2.0
 MIGRATION_WAIT_SECONDS: Final = 10.0
 """How long to wait for another Parley that is bringing the same file up to date."""
 
@@ -54,7 +54,7 @@ def looked_into(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def _connected(path: Path) -> Iterator[sqlite3.Connection]:
-    with contextlib.closing(sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)) as file:
+    with contextlib.closing(sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)) as file:
         file.execute("PRAGMA secure_delete = ON")
         yield file
 

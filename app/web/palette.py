@@ -11,12 +11,15 @@ from starlette.responses import Response
 
 from app.sessions import Workspace
 from app.sessions.lists import ListName
-from app.web import views
-from app.web.asks import card as ask_views
-from app.web.kit import html as show
-from app.web.kit.frame import counts, nav, text_of, tool_keys
+from app.web.asks.card import gist_of
+from app.web.calls.card import recent_calls
+from app.web.kit import html
+from app.web.kit.frame import counts, nav
 from app.web.kit.responses import in_json
+from app.web.kit.words import text_of
+from app.web.lists.keys import item_keys
 from app.web.resources.routes import resource_href
+from app.web.tools.links import tool_links
 
 TOOLS: Final = 5_000
 RESOURCES: Final = 2_000
@@ -38,7 +41,7 @@ def items(session: Workspace) -> list[dict[str, Any]]:
     """Open asks, pages, tools and recent calls, as links."""
     base = f"/s/{session.id}"
     found = [
-        _item("ask", ask_views.gist_of(ask) or ask.method, ask.method, f"{base}/asks/{ask.id}", "i-req")
+        _item("ask", gist_of(ask) or ask.method, ask.method, f"{base}/asks/{ask.id}", "i-req")
         for ask in session.inbox.open
     ]
     pages = nav(session, counts(session))
@@ -51,12 +54,12 @@ def items(session: Workspace) -> list[dict[str, Any]]:
         _item("page", "All sessions", "the first page", "/", "up"),
         _item("page", "About", "settings and limits", "/about", "loglist"),
     ]
-    links = views.tool_links(session, TOOLS)
+    links = tool_links(session, TOOLS)
     found += [_item("tool", one.name, one.title or one.description, one.href, "tool") for one in links]
     found += _offered(session)
     found += [
         _item("call", f"{call.subject}", f"{call.id}, {call.state}", f"{base}/calls/{call.id}", "run")
-        for call in views.recent_calls(session)[:CALLS]
+        for call in recent_calls(session)[:CALLS]
     ]
     return found
 
@@ -69,7 +72,7 @@ def _offered(session: Workspace) -> list[dict[str, Any]]:
     base, found = f"/s/{session.id}", []
     for name, kind, path in (("prompts", "prompt", "prompts"), ("templates", "template", "resources/templates")):
         listed = session.lists[name].items[:RESOURCES]  # type: ignore[index]
-        for key, one in zip(tool_keys(listed), listed, strict=True):
+        for key, one in zip(item_keys(listed), listed, strict=True):
             item = one if isinstance(one, dict) else {}
             label = text_of(item.get("name")) or text_of(item.get("uriTemplate")) or key
             detail = text_of(item.get("title")) or text_of(item.get("uriTemplate")) or text_of(item.get("description"))
@@ -95,5 +98,5 @@ def _item(kind: str, label: Any, detail: str, href: str, icon: str) -> dict[str,
 
 
 def _line(text: str, most: int) -> str:
-    flat = " ".join(show.visible(text[: most * 4], strict=True).split())
+    flat = " ".join(html.visible(text[: most * 4], strict=True).split())
     return flat if len(flat) <= most else flat[: most - 1] + "…"

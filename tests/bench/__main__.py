@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from app import __version__
-from tests.bench import asks, calls, eras, floods, growth, lists, memory, page, results, start
+from tests.bench import asks, calls, eras, floods, growth, lists, memory, page, results, start, tabs
 from tests.bench.table import Part, Say, render
 
 SECTIONS: dict[str, Callable[[Say], Part]] = {
@@ -17,6 +17,7 @@ SECTIONS: dict[str, Callable[[Say], Part]] = {
     "calls": calls.measure,
     "eras": eras.measure,
     "page": page.measure,
+    "tabs": tabs.measure,
     "asks": asks.measure,
     "results": results.measure,
     "lists": lists.measure,

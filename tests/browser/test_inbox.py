@@ -460,7 +460,7 @@ def test_an_ask_that_is_taken_back_while_somebody_types(page: Page, desk: Desk, 
 @pytest.mark.requirement("R1-83", "R1-84", "S000 §2 use case", "S001 Q4")
 def test_a_short_life_is_counted_down_and_ends(page: Page, desk: Desk):
     visit(page, desk)
-    call = desk.call("short_ttl", ttl_ms=3000)
+    call = desk.call("preferences", as_task=True, ttl_ms=3000, collect="block")
     card = cards(page, "Form")
     expect(card.locator("time[data-deadline]")).to_have_text(re.compile(r"0:0[123] left"))
     expect(card.locator("progress.ttl")).to_have_class(re.compile("soon"))

@@ -13,8 +13,8 @@ from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget
 from app.sessions import Session
 from app.store import Store
-from app.web.connect import form as connect_views
 from app.web.connect import mcp_json as mcpjson
+from app.web.connect.consent import consent
 from app.web.kit.request_bodies import COMMAND_LINE_LONGEST, Body, ConnectBody, FormErrors, connect_of_form
 from tests.drive import Felt, connect
 from tests.drive_http import raw_peer
@@ -73,7 +73,7 @@ async def test_h03_a_pasted_target_freezes_nobody(piece: str, place: str, tmp_pa
     target = found.target
     assert target is not None, found.problem
     if isinstance(target, StdioTarget):
-        assert connect_views.consent(None, target).argv
+        assert consent(None, target).argv
     store = Store(tmp_path)
     await store.open()
     await store.save("me", target, Options(), "")

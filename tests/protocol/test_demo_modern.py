@@ -111,8 +111,8 @@ async def test_the_desk_refuses_a_state_that_is_not_its_own(session: Session) ->
     refused = await call_tool(session, "needs_sign_in")
     assert refused.error is not None and refused.error.code == -32021
     assert refused.error.data == {"requiredCapabilities": {"elicitation": {"url": {}}}}
-    for name in ("short_ttl", "impolite", "confirm_sign_in"):
-        polite = await call_tool(session, name)
+    for name, arguments in (("preferences", {"as_task": True}), ("confirm_sign_in", {})):
+        polite = await call_tool(session, name, arguments)
         assert polite.state == "done" and (await session.result(polite))["isError"] is True
 
 

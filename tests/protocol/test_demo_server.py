@@ -266,10 +266,7 @@ async def test_every_tool_explains_itself() -> None:
         "three_at_once",
         "book_ferry",
         "changes_its_mind",
-        "short_ttl",
-        "impolite",
         "parade",
-        "what_i_saw",
         "voyage",
         "charter",
     ]

@@ -18,8 +18,9 @@ import pytest
 from app.core.calls import Call
 from app.core.errors import Conflict
 from app.core.targets import DemoTarget, HttpTarget, StdioTarget
+from app.export import snippets
 from app.sessions import Session
-from app.web.calls import snippets
+from app.web.calls.snippets import made
 from tests import drive
 from tests.bench.processes import demo_over_http
 from tests.drive_http import everything_web, raw_web, sdk_web
@@ -58,7 +59,7 @@ def answered(printed: str, kind: str) -> Any:
 
 async def same(session: Session, call: Call, kind: Any, folder: Path, **env: str) -> str:
     """The snippet gives what the call gave; returns its text."""
-    text = snippets.made(session, call, kind)
+    text = made(session, call, kind)
     printed = await run(text, kind, folder, **env)
     assert answered(printed, kind) == await session.result(call), text
     return text
@@ -90,7 +91,7 @@ async def test_python_over_stdio_to_the_demo_and_to_another_server(session: Sess
     for method, params in (CALLS[1], ("ping", None)):
         await same(session, await drive.call(session, method, params), "python", tmp_path)
     with pytest.raises(Conflict, match="curl speaks HTTP"):
-        snippets.made(session, await drive.call(session, "ping"), "curl")
+        made(session, await drive.call(session, "ping"), "curl")
 
 
 async def test_a_server_without_sessions_and_one_on_the_older_transport(session: Session, tmp_path: Path):
@@ -100,7 +101,7 @@ async def test_a_server_without_sessions_and_one_on_the_older_transport(session:
         call = await drive.call(session, "tools/call", params)
         await same(session, call, "python", tmp_path)
         with pytest.raises(Conflict, match="second stream"):
-            snippets.made(session, call, "curl")
+            made(session, call, "curl")
         await session.disconnect()
     with everything_web("http") as peer:
         await drive.connected(session, peer.target(), era="legacy")

@@ -16,7 +16,7 @@ from app.core.options import Options
 from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.core.times import wire_time
 from app.store import FILE, RECENT, Store, without_secrets
-from app.web.kit import html as render
+from app.web.kit import format
 
 SERVER = StdioTarget(
     command="uv",
@@ -380,5 +380,5 @@ async def test_m04_a_stored_time_that_is_no_time_is_read_as_none(tmp_path: Path,
 )
 def test_m04_every_number_can_be_shown_as_a_time(at: float, shown: str):
     assert wire_time(at) == shown
-    assert render.clock(at) == shown[11:23]
-    assert render.time_of_day(at) == shown[11:19]
+    assert format.clock(at) == shown[11:23]
+    assert format.time_of_day(at) == shown[11:19]

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from app.web.app import routes
+from app.web.routes import routes
 from tests.browser.parley import running
 from tests.drive import ROOT
 from tests.surface import GOLDEN

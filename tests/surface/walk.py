@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from app.web.app import routes
+from app.web.routes import routes
 from tests.browser.parley import TOKEN, Parley
 from tests.surface.shapes import OPAQUE, Shape, merge, shape_of
 

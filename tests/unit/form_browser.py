@@ -10,7 +10,7 @@ from datetime import date, datetime, time
 from html.parser import HTMLParser
 
 from app.core import forms
-from app.web.kit.frame import jinja
+from app.web.kit.templates import jinja
 
 VOID = frozenset({"input", "br", "hr", "img", "use", "path"})
 _PAGE = '{% import "macros/form.html" as F %}{{ F.form_fields(tree, prefix, live) }}'

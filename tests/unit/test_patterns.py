@@ -25,7 +25,7 @@ import pytest
 from app import secrecy
 from app.core import hidden
 from app.core.forms import clocks, words
-from app.web.connect import form as connect_views
+from app.web.connect.consent import _WARNINGS, warnings_of
 from tests import peers
 
 with warnings.catch_warnings():
@@ -144,33 +144,33 @@ PYTHON = {
     "app/web/door/visitors.py:_OWN_PATH": Row(BROWSER),
     "app/web/calls/blobs.py:_RANGE": Row(BROWSER),
     "app/web/calls/blobs.py:_SHA": Row(BROWSER),
-    "app/web/calls/card.py:ROOT_TEXT": Row(SERVER),
-    "app/web/connect/form.py:_WARNINGS": Row(
+    "app/web/calls/result.py:ROOT_TEXT": Row(SERVER),
+    "app/web/connect/consent.py:_WARNINGS": Row(
         PERSON,
         worst=("rm -a -b ", "rm -frf", "curl | ", "curl |sh", "dd of=/dev", "sudo", "chmod 777", "-enc  a", "/", "su/"),
-        patterns=lambda: [pattern.pattern for patterns, _ in connect_views._WARNINGS for pattern in patterns],
+        patterns=lambda: [pattern.pattern for patterns, _ in _WARNINGS for pattern in patterns],
     ),
     "app/web/door/guard.py:_AUTHORITY": Row(BROWSER),
     "app/web/connect/mcp_json.py:_NAMED": Row(PERSON, worst=('"\\"', '\\"', '" '), anchored=True),
     "app/web/connect/mcp_json.py:_PLACEHOLDER": Row(PERSON, worst=("${", "${a")),
     "app/web/calls/media.py:_REACHING": Row(SERVER, worst=("href ", "href=", 'attributename="a', "</iframe")),
-    "app/web/kit/html.py:MARKED": Row(SERVER, worst=("\n \t", " \n", "\n1", "\n\n")),
+    "app/web/kit/markdown.py:MARKED": Row(SERVER, worst=("\n \t", " \n", "\n1", "\n\n")),
     "app/web/kit/html.py:_MARK_ALONE": Row("tags that Parley wrote", worst=("\ufdd0", "\ufdd0a\ufdd1")),
     "app/web/kit/html.py:_TAG_OR_MARK": Row(
         "pages that Parley wrote", only=("<p class=\"x\" title='y'>a</p>", "\ufdd0U+200B\ufdd1ZERO WIDTH\ufdd2", "<br>")
     ),
     "app/web/kit/html.py:_CODE": Row(SERVER),
-    "app/web/kit/html.py:_MAIL": Row(SERVER, worst=("mailto:", "mailto:a\n")),
+    "app/web/kit/markdown.py:_MAIL": Row(SERVER, worst=("mailto:", "mailto:a\n")),
     "app/web/door/root.py:_KEY": Row("a file of our own", most=200),
     "app/server.py:_CONTROL": Row("lines of our own log"),
-    "app/web/kit/frame.py:_ADDRESS": Row("our own templates, when they are compiled", most=20_000),
-    "app/web/kit/frame.py:_INDEX": Row(SERVER),
-    "app/web/kit/frame.py:_speakable()": Row(SERVER),
-    "app/web/calls/snippets.py:_formatted()": Row(PERSON, worst=("\0A", "\0")),
-    "app/web/calls/snippets.py:_on_one_line()": Row(SERVER),
-    "app/web/calls/snippets.py:_quoted()": Row(PERSON),
-    "app/web/calls/snippets.py:_quoted()#2": Row(PERSON, worst=("\0A", "\0")),
-    "app/web/calls/snippets.py:variable()": Row(PERSON),
+    "app/web/kit/templates.py:_ADDRESS": Row("our own templates, when they are compiled", most=20_000),
+    "app/web/lists/keys.py:_INDEX": Row(SERVER),
+    "app/web/lists/keys.py:_speakable()": Row(SERVER),
+    "app/export/snippets.py:_formatted()": Row(PERSON, worst=("\0A", "\0")),
+    "app/export/snippets.py:_on_one_line()": Row(SERVER),
+    "app/export/snippets.py:_quoted()": Row(PERSON),
+    "app/export/snippets.py:_quoted()#2": Row(PERSON, worst=("\0A", "\0")),
+    "app/export/snippets.py:variable()": Row(PERSON),
     "app/web/live/stream.py:_BREAK": Row(SERVER),
 }
 SCRIPT = {
@@ -555,5 +555,5 @@ def test_h03_finding_secrets_grows_with_the_text_and_no_faster(find: str):
     ],
 )
 def test_h03_the_card_still_warns(argv: list[str], warned: list[int]):
-    shown = connect_views.warnings_of(argv, argv)
+    shown = warnings_of(argv, argv)
     assert [at for at, one in enumerate(shown) if one.warning] == warned

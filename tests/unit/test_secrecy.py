@@ -15,13 +15,13 @@ from app.core.calls import Call
 from app.core.elicitation import secret_findings
 from app.core.options import Options
 from app.core.targets import HttpTarget, StdioTarget, typed_line
+from app.export import snippets
 from app.secrecy import MASK, sounds_secret
 from app.store import FILE, Store
-from app.web.calls import snippets
-from app.web.connect import form as connect_views
+from app.web.connect.form import _pairs, _typed_pairs, _typed_texts
 from app.web.connect.preview import preview
-from app.web.kit.frame import target_json
 from app.web.kit.request_bodies import Body
+from app.web.kit.words import target_json
 from tests.secret_cases import CASES, Case, target_of
 
 pytestmark = pytest.mark.requirement("H05")
@@ -122,13 +122,13 @@ def test_h05_a_form_shows_what_was_typed_but_the_secret(case: Case):
         typed = {"url": target.url}
         name, value = "header", target.headers
     if case.place in ("args", "url"):
-        shown = connect_views._typed_texts(typed, {"command_line": "", "url": ""})
+        shown = _typed_texts(typed, {"command_line": "", "url": ""})
         assert told(case, str(shown))
         assert (secrecy.AGAIN in str(shown)) is case.secret
     else:
         rows = {f"{name}_name": list(value), f"{name}_value": list(value.values()), f"{name}_secret": [""]}
-        assert told(case, str(connect_views._typed_pairs(rows, name, [])))
-        assert told(case, str(connect_views._pairs(target, name, ())))
+        assert told(case, str(_typed_pairs(rows, name, [])))
+        assert told(case, str(_pairs(target, name, ())))
 
 
 @pytest.mark.parametrize("kind", ["env", "header"])

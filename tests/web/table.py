@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.web.app import routes
 from app.web.door.guard import Access, GuardedRoute
+from app.web.routes import routes
 
 TABLE = routes()
 _FILL = {
@@ -32,13 +32,14 @@ def method(route: GuardedRoute) -> str:
     return found
 
 
-def each(*levels: Access, of: str | None = None, module: str = "app.web.") -> pytest.MarkDecorator:
-    """A parameter `route`: every route of these levels (all when none is named), of this method and of this module."""
+def each(*levels: Access, of: str | None = None, handlers: tuple[str, ...] = ("app.web.",)) -> pytest.MarkDecorator:
+    """A parameter `route`: every route of these levels (all when none is named), of this method, with one of these
+    handlers, which are named by how their full names begin."""
     chosen = [
         route
         for route in TABLE
         if (not levels or route.access in levels)
         and (of is None or method(route) == of)
-        and route.endpoint.__module__.startswith(module)
+        and f"{route.endpoint.__module__}.{route.name}".startswith(handlers)
     ]
     return pytest.mark.parametrize("route", chosen, ids=[f"{method(route)} {route.path}" for route in chosen])

@@ -10,11 +10,10 @@ import pytest
 from app.core.json import text as jsontext
 from app.sessions import Session
 from app.settings import Limits
-from app.web import views
-from app.web.calls import card as call_views
-from app.web.live import tab as patches
-from app.web.tasks import routes as web_tasks
-from app.web.tasks import running as task_views
+from app.web.calls import card, result
+from app.web.live.tab import Tab
+from app.web.session import overview
+from app.web.tasks import routes
 from tests.drive import RawPeer, call_tool, connected, until
 from tests.web.asgi import Visitor
 
@@ -49,7 +48,7 @@ async def test_h12_a_picture_in_a_sampling_request_is_in_no_page_but_its_own(
         page = await client.get(f"/s/{victim.id}{path}")
         assert len(page.body) < LIGHT and PICTURE[:2000] not in page.text, path
         assert "What is on it?" in page.text and "image/png, 1.0 MB" in page.text
-    tab = patches.Tab(victim, "overview", "", 0, limits)
+    tab = Tab(victim, "overview", "", 0, limits)
     patch = tab.patch()
     assert patch is not None and "What is on it?" in patch.html and len(patch.html) < LIGHT
     assert len(tab.snapshot().html) < LIGHT
@@ -89,12 +88,12 @@ async def test_h12_a_page_makes_no_json_and_json_makes_no_page(
         raise AssertionError("nobody asked for this")
 
     json_makers = [
-        (views, "overview_json"),
-        (call_views, "_small_result"),
-        (call_views, "call_json"),
-        (task_views, "task_json"),
+        (overview, "overview_json"),
+        (card, "_small_result"),
+        (card, "call_json"),
+        (routes, "running_json"),
     ]
-    page_makers = [(views, "shell"), (call_views, "shell"), (call_views, "shown_of"), (web_tasks, "shell")]
+    page_makers = [(overview, "shell"), (card, "shell"), (result, "shown_of"), (routes, "shell")]
     with monkeypatch.context() as patched:
         for module, name in json_makers:
             patched.setattr(module, name, unwanted)

@@ -142,7 +142,8 @@ class Link(Protocol):
         """Begin the link's own work beside sending and receiving, in this group; it is cancelled at the end."""
 
     async def receive(self) -> list[Inbound] | None:
-        """The next items, in order, as many as arrived together; None once the channel has ended."""
+        """The next items, in order, as many as arrived together; None once the channel has ended. Others get their
+        turn in any case, before it returns."""
 
     async def send(self, raw: bytes, about: Outbound) -> None:
         """Put one whole frame on the wire, also when the caller is cancelled. Raises LinkError when it is gone."""

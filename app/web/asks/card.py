@@ -1,12 +1,11 @@
-"""What the page shows of asks and receiver tasks: one dataclass per part, and their JSON.
+"""What the page shows of asks: the inbox, the card of one, and its JSON.
 
 The same card serves the inbox column, an ask's own page and the stream. A server's words are text; an address becomes
-a link only when it is one that may be opened. Knows asks and tasks; knows no route and no template engine.
+a link only when it is one that may be opened. Knows asks; knows no route and no template engine.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,12 +19,10 @@ from app.core.times import wire_time
 from app.core.wire import Finding
 from app.web.asks import sampling as sampling_views
 from app.web.asks.sampling import Sampling
-from app.web.kit import html as show
-from app.web.tasks.chart import Chart, chart
+from app.web.kit import format, html
+from app.web.kit.words import finding_json
 
 if TYPE_CHECKING:
-    from app.core.tasks.received import ReceiverTask, Remark
-    from app.core.tasks.status import Visit
     from app.sessions import Workspace
 
 KINDS = {
@@ -48,13 +45,6 @@ STATES = {
     "withdrawn": "withdrawn",
     "expired": "expired",
     "lost": "lost",
-}
-TASK_WORDS = {
-    "working": "working",
-    "input_required": "with you",
-    "completed": "completed",
-    "failed": "failed",
-    "cancelled": "cancelled",
 }
 TYPED = ("action", "text", "model", "stopReason", "json", "force", "code", "message")
 """What a card has beside the fields of a form, and shows again as it was typed."""
@@ -163,7 +153,7 @@ def refused_words(session: Workspace) -> str:
     """That asks were over the limit, in a sentence; "" when none was (F10)."""
     many = session.inbox.refused
     most = session.limits.open_asks
-    return f"{show.plural(many, 'ask was', 'asks were')} refused: at most {most} may be open." if many else ""
+    return f"{format.plural(many, 'ask was', 'asks were')} refused: at most {most} may be open." if many else ""
 
 
 def inbox_view(session: Workspace) -> InboxView:
@@ -217,8 +207,8 @@ def ask_card(
         icon=KINDS[ask.kind][0],
         origin=ask.origin,
         origin_word=_origin_word(ask, call),
-        message=ask.message if whole else show.cut(ask.message, sampling_views.SHOWN_TEXT),
-        gist=show.cut(gist_of(ask), sampling_views.SHOWN_TEXT),
+        message=ask.message if whole else html.cut(ask.message, sampling_views.SHOWN_TEXT),
+        gist=html.cut(gist_of(ask), sampling_views.SHOWN_TEXT),
         asked=wire_time(ask.asked_at),
         deadline=None if ask.expires_at is None else wire_time(ask.expires_at),
         total_seconds=None if task is None or task.ttl is None else task.ttl / 1000,
@@ -230,7 +220,7 @@ def ask_card(
         folded=folded,
         words=_settled_words(ask),
         sent=_sent(ask),
-        settled_at="" if ask.settled_at is None else show.time_of_day(ask.settled_at),
+        settled_at="" if ask.settled_at is None else format.time_of_day(ask.settled_at),
         completed_elsewhere=ask.completed_elsewhere,
         errors=errors or [],
         typed=typed or {},
@@ -282,7 +272,7 @@ def _settled_words(ask: Ask) -> str:
             return f"{ask.reason} {ask.fate}"
         case "withdrawn":
             reason = f": “{ask.reason}”" if ask.reason else ""
-            return f"The server took this back after {show.duration(_age_ms(ask))}{reason}. {ask.fate}"
+            return f"The server took this back after {format.duration(_age_ms(ask))}{reason}. {ask.fate}"
         case "expired":
             return f"The time was up. The server was told. {ask.fate}"
         case "lost":
@@ -299,7 +289,7 @@ def _sent(ask: Ask) -> str:
     if ask.answer is None or ask.state != "answered":
         return ""
     payload = ask.answer.error.wire() if ask.answer.error is not None else ask.answer.result
-    return show.brief_json(payload)
+    return format.brief_json(payload)
 
 
 def asks_of(session: Workspace, ids: list[str]) -> list[tuple[str, str, str, bool]]:
@@ -386,7 +376,7 @@ def ask_json(ask: Ask) -> dict[str, Any]:
         "completed_elsewhere": ask.completed_elsewhere,
         "outcome": outcome,
         "answered_by": None if answer is None else {"kind": answer.by.kind, "name": answer.by.name},
-        "findings": [show.finding_json(one) for one in ask.findings],
+        "findings": [finding_json(one) for one in ask.findings],
         **({} if ask.draft is None else {"draft": _draft_json(ask.draft)}),
     }
 
@@ -423,152 +413,3 @@ def _fields_json(ask: Ask) -> list[dict[str, Any]] | None:
         }
         for name, child in named
     ]
-
-
-def task_json(task: ReceiverTask) -> dict[str, Any]:
-    """A receiver task: the wire object, and what we know beside it."""
-    return {
-        **task.wire(),
-        "id": task.id,
-        "method": task.method,
-        "ask_id": task.ask_id,
-        "requested_ttl": task.requested_ttl,
-        "expires_at": None if task.expires_at is None else wire_time(task.expires_at),
-        "gone": task.gone,
-        "fetched": task.fetched,
-        "history": [
-            {"time": wire_time(visit.at), "what": visit.what, "text": visit.text, "seq": visit.seq}
-            for visit in task.visits
-        ],
-    }
-
-
-# ------------------------------------------------------------------------------------------------------------ tasks
-
-
-@dataclass(slots=True, frozen=True)
-class LifeStep:
-    """One line of a task's life; runs of polls are one."""
-
-    at: str
-    side: str
-    glyph: str
-    code: str
-    text: str
-    status: str
-    """A status by its name on the wire, after the text."""
-    seq: int | None
-    end: bool = False
-
-
-@dataclass(slots=True)
-class TaskCard:
-    """A receiver task, as its page and the list show it."""
-
-    id: str
-    base: str
-    method: str
-    status: str
-    status_word: str
-    gone: str
-    wire_id: str
-    created: str
-    deadline: str | None
-    total_seconds: float | None
-    ttl_words: str
-    polls: int
-    last_poll: str
-    ask_id: str | None
-    call_id: str | None
-    title: str
-    message: str
-    life: list[LifeStep]
-    manners: list[Remark]
-    outcome: str
-    chart: Chart
-
-
-def task_card(session: Workspace, task: ReceiverTask) -> TaskCard:
-    """One receiver task at this moment."""
-    from app.core.tasks.received import manners
-
-    ask = session.inbox.asks.get(task.ask_id or "")
-    polls = [visit for visit in task.visits if visit.what == "tasks/get"]
-    requested = "" if task.requested_ttl is None else f", asked for {show.duration(task.requested_ttl)}"
-    live = not task.terminal and task.gone is None
-    outcome = ""
-    if task.error is not None:
-        outcome = json.dumps(task.error.wire(), ensure_ascii=False, indent=2)
-    elif task.result is not None:
-        outcome = json.dumps(task.result, ensure_ascii=False, indent=2)
-    return TaskCard(
-        id=task.id,
-        base=f"/s/{session.id}",
-        method=task.method,
-        status=task.status,
-        status_word=task.gone if task.gone is not None and not task.terminal else TASK_WORDS[task.status],
-        gone=task.gone or "",
-        wire_id=task.task_id,
-        created=show.clock(task.began_at),
-        deadline=wire_time(task.expires_at) if live and task.expires_at is not None else None,
-        total_seconds=None if task.ttl is None else task.ttl / 1000,
-        ttl_words="no limit" if task.ttl is None else f"{show.duration(task.ttl)}{requested}",
-        polls=task.polls,
-        last_poll=show.clock(polls[-1].at) if polls else "",
-        ask_id=task.ask_id if ask is not None else None,
-        call_id=None if ask is None else ask.call_id,
-        title="" if ask is None else (gist_of(ask) or KINDS[ask.kind][1]),
-        message=task.message or "",
-        life=_life(task),
-        manners=manners(task),
-        outcome=outcome,
-        chart=chart(task, session.wall()),
-    )
-
-
-_STEPS = {
-    "created": ("them", "i-req", "asked as a task,"),
-    "tasks/get": ("them", "i-req", "polled while it was"),
-    "tasks/result": ("them", "i-req", "came for the result while it was"),
-    "tasks/cancel": ("them", "i-req", "wants no answer any more"),
-    "answered": ("parley", "", "Answered,"),
-    "status": ("us", "o-not", "Now"),
-    "expired": ("parley", "", "The time was up: the record is gone"),
-    "lost": ("parley", "", "The connection ended:"),
-}
-
-
-def _life(task: ReceiverTask) -> list[LifeStep]:
-    steps: list[LifeStep] = []
-    run: list[Visit] = []
-
-    def fold() -> None:
-        if len(run) > 3:
-            steps.append(_step(run[0], task.method))
-            gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(run)]
-            between = f"every {show.duration(1000 * sum(gaps) / len(gaps))} on average" if gaps else ""
-            steps.append(LifeStep("", "fold", "", "tasks/get", f"{len(run) - 2} more polls, {between}", "", None))
-            steps.append(_step(run[-1], task.method))
-        else:
-            steps.extend(_step(one, task.method) for one in run)
-        run.clear()
-
-    for visit in task.visits:
-        if visit.what == "tasks/get":
-            run.append(visit)
-            continue
-        fold()
-        steps.append(_step(visit, task.method))
-    fold()
-    return steps
-
-
-def _step(visit: Visit, method: str) -> LifeStep:
-    side, glyph, words = _STEPS.get(visit.what, ("parley", "", visit.what))
-    code = method if visit.what == "created" else visit.what if "/" in visit.what else ""
-    wire = visit.text if visit.text in TASK_WORDS else ""
-    if visit.what == "status" and wire == "input_required":
-        words = "Handed to you, now"
-    text = words if wire else f"{words} {visit.text}".rstrip(" ,:")
-    ends = visit.what == "status" and visit.text in ("completed", "failed", "cancelled")
-    return LifeStep(show.clock(visit.at), side, glyph, code, text, wire, visit.seq, ends or visit.what == "expired")

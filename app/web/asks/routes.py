@@ -16,17 +16,16 @@ from app.core.asks import Ask
 from app.core.errors import Invalid
 from app.core.forms import Entries
 from app.sessions import Workspace
-from app.web import views
-from app.web.asks import card as ask_views
 from app.web.asks import sampling as sampling_views
 from app.web.asks import stage as stage_views
-from app.web.asks.card import AskCard
-from app.web.kit import request_bodies as bodies
-from app.web.kit.errors import Denied, invalid, unknown, wants_json
+from app.web.asks.card import KINDS, TYPED, AskCard, ask_card, ask_json, filled
+from app.web.door.denied import Denied, invalid, unknown
+from app.web.kit import request_bodies
+from app.web.kit.frame import Shell, shell
 from app.web.kit.html import page_bytes
-from app.web.kit.responses import in_json, show
-from app.web.pages import waiting_seconds
-from app.web.views import Context, Shell
+from app.web.kit.request_bodies import waiting_seconds
+from app.web.kit.responses import done, in_json, show, wants_json
+from app.web.kit.templates import Context, fragment
 
 
 @dataclass(slots=True)
@@ -41,8 +40,8 @@ class InboxPage(Context):
     def as_json(self) -> dict[str, Any]:
         inbox = self.session.inbox
         return {
-            "open": [ask_views.ask_json(ask) for ask in inbox.open],
-            "settled": [ask_views.ask_json(ask) for ask in inbox.settled],
+            "open": [ask_json(ask) for ask in inbox.open],
+            "settled": [ask_json(ask) for ask in inbox.settled],
         }
 
 
@@ -71,7 +70,7 @@ async def inbox(request: Request) -> Response:
             await session.events.wait(session.events.seq)
     if "count" in request.query_params:
         return PlainTextResponse(str(session.open_asks))
-    return await show(request, InboxPage(views.shell(session, "inbox", "Inbox"), session))
+    return await show(request, InboxPage(shell(session, "inbox", "Inbox"), session))
 
 
 async def ask(request: Request) -> Response:
@@ -82,8 +81,8 @@ async def ask(request: Request) -> Response:
         return await show(request, _page(session, found))
     if found.kind != "sampling" or found.settled:
         raise unknown("There is no request to edit any more.")
-    card = ask_views.ask_card(session, found)
-    html = views.fragment("asks/_edit_fields.html", ask=card)
+    card = ask_card(session, found)
+    html = fragment("asks/_edit_fields.html", ask=card)
     return Response(page_bytes(html), headers={"cache-control": "no-store"}, media_type="text/html; charset=utf-8")
 
 
@@ -99,11 +98,11 @@ async def answer(request: Request) -> Response:
     """Answer an ask. 422 with what is wrong, 409 when it is no longer open."""
     session: Workspace = request.state.session
     found = _find(request)
-    if not bodies.is_form(request):
-        said = (await bodies.read(request)).data
+    if not request_bodies.is_form(request):
+        said = (await request_bodies.read(request)).data
         await session.asks.answer(found, said, request.state.identity)
-        return in_json(ask_views.ask_json(found))
-    form = Entries(await bodies.pairs(request))
+        return in_json(ask_json(found))
+    form = Entries(await request_bodies.pairs(request))
     tree, said, errors = _said(found, form)
     typed = _typed(form)
     try:
@@ -112,10 +111,10 @@ async def answer(request: Request) -> Response:
         await session.asks.answer(found, said, request.state.identity)
     except Invalid as refused:
         homeless = forms.place(tree, refused.fields) if tree is not None else _flat(refused)
-        card = ask_views.ask_card(session, found, tree=tree, errors=homeless or [refused.message], typed=typed)
+        card = ask_card(session, found, tree=tree, errors=homeless or [refused.message], typed=typed)
         return await show(request, AskPage(_shell(session, found), card, {}), 422)
     if wants_json(request):
-        return in_json(ask_views.ask_json(found))
+        return in_json(ask_json(found))
     if request.headers.get("hx-request") != "true":
         return RedirectResponse(f"/s/{session.id}/asks/{found.id}", 303)
     return await show(request, _page(session, found))
@@ -125,11 +124,11 @@ async def form(request: Request) -> Response:
     """A button inside the form: add, remove, another alternative. Nothing is sent to the server."""
     session: Workspace = request.state.session
     found = _find(request)
-    entries = Entries(await bodies.pairs(request))
+    entries = Entries(await request_bodies.pairs(request))
     operation = entries.first("_op")
     if operation is not None:
         forms.operate(entries, operation)
-    card = ask_views.ask_card(session, found, tree=forms.build(found.schema, form=entries))
+    card = ask_card(session, found, tree=forms.build(found.schema, form=entries))
     return await show(request, AskPage(_shell(session, found), card, {}))
 
 
@@ -137,13 +136,13 @@ async def request(request: Request) -> Response:
     """Change a sampling request before it is used, or take the changes back. Nothing is sent to the server (R3-02)."""
     session: Workspace = request.state.session
     found = _find(request)
-    if not bodies.is_form(request):
-        said = (await bodies.read(request)).data
+    if not request_bodies.is_form(request):
+        said = (await request_bodies.read(request)).data
         if "request" not in said:
             raise invalid({"/request": ["Say the request, or null for the one that came."]})
         session.asks.edit(found, said["request"])
-        return in_json(ask_views.ask_json(found))
-    form = Entries(await bodies.pairs(request))
+        return in_json(ask_json(found))
+    form = Entries(await request_bodies.pairs(request))
     typed = _typed(form)
     errors: list[str] = []
     try:
@@ -157,14 +156,14 @@ async def request(request: Request) -> Response:
         typed = {name: text for name, text in typed.items() if not name.startswith("edit-")}
     except Invalid as refused:
         errors = _flat(refused)
-    card = ask_views.ask_card(session, found, errors=errors, typed=typed)
-    return await show(request, AskPage(_shell(session, found), card, ask_views.ask_json(found)), 422 if errors else 200)
+    card = ask_card(session, found, errors=errors, typed=typed)
+    return await show(request, AskPage(_shell(session, found), card, ask_json(found)), 422 if errors else 200)
 
 
 async def clear(request: Request) -> Response:
     """Forget what is settled."""
     session: Workspace = request.state.session
-    (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
+    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
     session.inbox.clear()
     if wants_json(request):
         return in_json({"open": session.open_asks})
@@ -192,7 +191,7 @@ def _said(found: Ask, form: Entries) -> tuple[forms.Field | None, dict[str, Any]
 def _said_in_form(
     found: Ask, form: Entries, said: dict[str, Any]
 ) -> tuple[forms.Field | None, dict[str, Any], dict[str, list[str]]]:
-    tree, value, errors = ask_views.filled(found, form)
+    tree, value, errors = filled(found, form)
     if said["action"] != "accept":
         return tree, said, {}
     said["content"] = value
@@ -227,7 +226,7 @@ def _said_by_hand(found: Ask, form: Entries, said: dict[str, Any]) -> dict[str, 
     text = form.first("json") or ""
     if text.strip():
         try:
-            said["result"] = bodies.strict_json(text)
+            said["result"] = request_bodies.strict_json(text)
         except Denied as fault:
             return {"/json": [fault.message]}
         return {}
@@ -240,7 +239,7 @@ def _said_by_hand(found: Ask, form: Entries, said: dict[str, Any]) -> dict[str, 
 
 def _typed(form: Entries) -> dict[str, str]:
     """What a card has beside the fields of a form, as it was typed."""
-    typed = {name: text for name in ask_views.TYPED if (text := form.first(name)) is not None}
+    typed = {name: text for name in TYPED if (text := form.first(name)) is not None}
     return typed | sampling_views.typed_edits(form)
 
 
@@ -257,8 +256,21 @@ def _find(request: Request) -> Ask:
 
 
 def _shell(session: Workspace, found: Ask) -> Shell:
-    return views.shell(session, "ask", ask_views.KINDS[found.kind][1], of=found.id)
+    return shell(session, "ask", KINDS[found.kind][1], of=found.id)
 
 
 def _page(session: Workspace, found: Ask) -> AskPage:
-    return AskPage(_shell(session, found), ask_views.ask_card(session, found, whole=True), ask_views.ask_json(found))
+    return AskPage(_shell(session, found), ask_card(session, found, whole=True), ask_json(found))
+
+
+async def reopen(request: Request) -> Response:
+    """Take back an answer that waits for the others of its round."""
+    session: Workspace = request.state.session
+    ask = session.inbox.asks.get(request.path_params["aid"])
+    if ask is None:
+        raise unknown("There is no such ask. Settled ones are forgotten after a while.")
+    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
+    session.rounds.reopen(ask)
+    if wants_json(request):
+        return in_json({"id": ask.id, "state": ask.state})
+    return done(request, f"/s/{session.id}/asks/{ask.id}")

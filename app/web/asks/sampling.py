@@ -13,9 +13,8 @@ from typing import Any
 from app.core.figures import grouped
 from app.core.forms import Entries
 from app.core.sampling import blocks as blocks_of
-from app.web.kit import html as show
-from app.web.kit import request_bodies as bodies
-from app.web.kit.errors import Denied
+from app.web.door.denied import Denied
+from app.web.kit import format, html, request_bodies
 
 _FACTS = (
     ("maxTokens", "Max tokens"),
@@ -111,7 +110,7 @@ def sampling(params: dict[str, Any], edited: dict[str, Any] | None = None, *, wh
         tool_choice=str(choice.get("mode")) if isinstance(choice, dict) else "",
         edited=edited is not None,
         summary=_summary(now, turns),
-        original="" if edited is None else show.brief_json(params),
+        original="" if edited is None else format.brief_json(params),
     )
 
 
@@ -125,12 +124,12 @@ def last_words(request: dict[str, Any]) -> str:
 def _summary(now: dict[str, Any], turns: list[Turn]) -> str:
     """The request in one line."""
     kinds = [kind for turn in turns if turn.change != "removed" for kind, _ in turn.blocks]
-    said = [show.plural(sum(turn.change != "removed" for turn in turns), "message")]
+    said = [format.plural(sum(turn.change != "removed" for turn in turns), "message")]
     for kind, word in (("image", "picture"), ("audio", "sound"), ("tool use", "tool use"), ("tool result", "result")):
         if kinds.count(kind):
-            said.append(show.plural(kinds.count(kind), word))
+            said.append(format.plural(kinds.count(kind), word))
     if isinstance(now.get("tools"), list):
-        said.append(f"{show.plural(len(now['tools']), 'tool')} to use")
+        said.append(f"{format.plural(len(now['tools']), 'tool')} to use")
     said.append(f"at most {now.get('maxTokens')} tokens")
     return ", ".join(said)
 
@@ -168,7 +167,7 @@ def _shortened(turn: Turn) -> Turn:
 
 
 def _short(blocks: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    kept = tuple((kind, show.cut(text, SHOWN_TEXT)) for kind, text in blocks[:_SHOWN_TURNS])
+    kept = tuple((kind, html.cut(text, SHOWN_TEXT)) for kind, text in blocks[:_SHOWN_TURNS])
     more = len(blocks) - len(kept)
     return kept if more <= 0 else (*kept, ("text", f"… {grouped(more)} more blocks"))
 
@@ -177,11 +176,11 @@ def _facts(params: dict[str, Any], now: dict[str, Any]) -> list[Fact]:
     facts = []
     for key, label in _FACTS:
         if key in now or key in params:
-            text, before = (show.gist(one[key], 300) if key in one else "left out" for one in (now, params))
+            text, before = (format.gist(one[key], 300) if key in one else "left out" for one in (now, params))
             facts.append(Fact(label, text, None if text == before else before))
     for key, label in (("modelPreferences", "Preferences"), ("tools", "Tools"), ("toolChoice", "Tool choice")):
         if now.get(key) != params.get(key):
-            facts.append(Fact(label, "changed", show.gist(params[key], 300) if key in params else "left out"))
+            facts.append(Fact(label, "changed", format.gist(params[key], 300) if key in params else "left out"))
     return facts
 
 
@@ -192,18 +191,18 @@ def _blocks(message: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 def _block(block: Any) -> tuple[str, str]:
     """A block of a message: what it is, and how it reads."""
     if not isinstance(block, dict):
-        return "unknown", show.gist(block, 2000)
+        return "unknown", format.gist(block, 2000)
     kind = str(block.get("type"))
     if kind == "text":
         return "text", str(block.get("text", ""))
     if kind in ("image", "audio"):
-        length = show.base64_bytes(block.get("data"))
-        return kind, f"{block.get('mimeType')}, {show.size(length) if length is not None else 'not base64'}"
+        length = format.base64_bytes(block.get("data"))
+        return kind, f"{block.get('mimeType')}, {format.size(length) if length is not None else 'not base64'}"
     if kind == "tool_use":
-        return "tool use", f"{block.get('name')} {show.gist(block.get('input'), 2000)}"
+        return "tool use", f"{block.get('name')} {format.gist(block.get('input'), 2000)}"
     if kind == "tool_result":
-        return "tool result", show.gist(block.get("content"), 2000)
-    return kind, show.gist(block, 2000)
+        return "tool result", format.gist(block.get("content"), 2000)
+    return kind, format.gist(block, 2000)
 
 
 # ------------------------------------------------------------------------------------------------------------ editing
@@ -241,7 +240,7 @@ def edited(now: dict[str, Any], typed: dict[str, str]) -> tuple[dict[str, Any], 
     text = typed.get("edit-json", "")
     if text.strip() and text.strip() != before["edit-json"].strip():
         try:
-            return bodies.strict_json(text), {}
+            return request_bodies.strict_json(text), {}
         except Denied as fault:
             return now, {"/request": [f"The request: {fault.message}"]}
     changed = {name: text for name, text in typed.items() if name in before and text != before[name]}

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from app.web.asks import card as ask_views
-from app.web.kit.frame import Context, Shell, shell
+from app.web.asks.card import KINDS, STATES, gist_of
+from app.web.kit.frame import Shell, shell
+from app.web.kit.templates import Context
 
 if TYPE_CHECKING:
     from app.core.calls import Call
@@ -85,11 +86,11 @@ def stage_view(session: Workspace) -> StageView:
             Scene(
                 id=ask.id,
                 number=at + 1,
-                icon=ask_views.KINDS[ask.kind][0],
-                kind=ask_views.KINDS[ask.kind][1],
-                message=ask_views.gist_of(ask),
+                icon=KINDS[ask.kind][0],
+                kind=KINDS[ask.kind][1],
+                message=gist_of(ask),
                 state=ask.state,
-                word=ask_views.STATES[ask.state],
+                word=STATES[ask.state],
                 task=ask.task_id is not None,
             )
             for at, ask in enumerate(listed)

@@ -21,13 +21,15 @@ from starlette.responses import Response
 from app.core.calls import Call
 from app.core.lane import apart
 from app.sessions import Workspace
-from app.web.calls import card as call_views
 from app.web.calls import media
-from app.web.kit import html as show_as
-from app.web.kit.errors import Denied, invalid, unknown, wants_json
-from app.web.kit.frame import fragment
+from app.web.calls.card import call_card, recent_calls
+from app.web.calls.result import address, result_of, show_result, text_at
+from app.web.door.denied import Denied, invalid, unknown
+from app.web.kit import html, json_tree
+from app.web.kit import markdown as markup
 from app.web.kit.lookup import call_of
-from app.web.kit.responses import in_json_apart
+from app.web.kit.responses import in_json_apart, wants_json
+from app.web.kit.templates import fragment
 
 _SHA = re.compile(r"[0-9a-f]{64}")
 _HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-content-type-options": "nosniff"}
@@ -47,23 +49,23 @@ async def _value(request: Request, pointer: str = "") -> Any:
     """The value that `root` and `pointer` name."""
     session: Workspace = request.state.session
     try:
-        value = await call_views.result_of(session, call_of(request)[1], request.query_params.get("root", ""))
-        return show_as.at_pointer(value, pointer)
+        value = await result_of(session, call_of(request)[1], request.query_params.get("root", ""))
+        return json_tree.at_pointer(value, pointer)
     except KeyError:
         raise unknown("There is no such place in the result.") from None
 
 
 def _html(text: str) -> Response:
     headers = {"cache-control": "no-store"}
-    return Response(show_as.page_bytes(text), headers=headers, media_type="text/html; charset=utf-8")
+    return Response(html.page_bytes(text), headers=headers, media_type="text/html; charset=utf-8")
 
 
 async def shown(request: Request) -> Response:
     """The result of a call as a part of its card: for the large ones, which no card brings along."""
     session: Workspace = request.state.session
     _, call = call_of(request)
-    ready = await call_views.show_result(session, call, alone=False)
-    card = call_views.call_card(session, call, shown=ready)
+    ready = await show_result(session, call, alone=False)
+    card = call_card(session, call, shown=ready)
     return _html(fragment("calls/_result.html", call=card))
 
 
@@ -79,7 +81,7 @@ async def branch(request: Request) -> Response:
     offset = query.get("offset", "0")
     if not (offset.isascii() and offset.isdecimal() and len(offset) < 10):
         raise invalid({"/offset": ["A whole number, 0 or more."]})
-    return _html(str(show_as.branch(value, int(offset), max_nodes=_PAGE_NODES)))
+    return _html(str(json_tree.branch(value, int(offset), max_nodes=_PAGE_NODES)))
 
 
 async def search(request: Request) -> Response:
@@ -87,12 +89,12 @@ async def search(request: Request) -> Response:
     wanted = request.query_params.get("q", "").strip()[:200]
     root = request.query_params.get("root", "")
     value = await _value(request)
-    found = await apart(show_as.find, value, wanted) if wanted else []
+    found = await apart(json_tree.find, value, wanted) if wanted else []
     if wants_json(request):
         return await in_json_apart({"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
     session: Workspace = request.state.session
-    shower = call_views.address(session.id, call_of(request)[1].id, "branch", root)
-    hits = show_as.hits(found, shower) if found else None
+    shower = address(session.id, call_of(request)[1].id, "branch", root)
+    hits = json_tree.hits(found, shower) if found else None
     return _html(fragment("calls/_hits.html", wanted=wanted, hits=hits, count=len(found)))
 
 
@@ -105,7 +107,7 @@ async def result(request: Request) -> Response:
     if "raw" in request.query_params or call.unread is not None:
         content = call.reply
     else:
-        value = await call_views.result_of(session, call)
+        value = await result_of(session, call)
         if value is None and call.error is not None:
             value = {"code": call.error.code, "message": call.error.message, "data": call.error.data}
         content = await apart(lambda: _text(value).encode(errors="backslashreplace"))
@@ -118,12 +120,12 @@ async def markdown(request: Request) -> Response:
     """A text of a result, laid out as Markdown and made harmless; 413 with a sentence when that is too much."""
     session: Workspace = request.state.session
     try:
-        text = await call_views.text_at(session, call_of(request)[1], request.query_params.get("root", ""))
+        text = await text_at(session, call_of(request)[1], request.query_params.get("root", ""))
     except KeyError:
         raise unknown("There is no such text in the result.") from None
     try:
-        return _html(str(await anyio.to_thread.run_sync(show_as.markdown, text)))
-    except show_as.TooMuch as why:
+        return _html(str(await anyio.to_thread.run_sync(markup.markdown, text)))
+    except markup.TooMuch as why:
         raise Denied(413, "too-large", str(why)) from None
 
 
@@ -138,7 +140,7 @@ def _holders(request: Request, *marks: bytes) -> Iterator[Call]:
     if hint is not None:
         calls = [session.calls[hint]] if hint in session.calls else []
     else:
-        calls = call_views.recent_calls(session)[:_SEARCHED_CALLS]
+        calls = recent_calls(session)[:_SEARCHED_CALLS]
     for call in calls:
         if call.reply is not None and any(mark in call.reply for mark in marks):
             yield call
@@ -150,7 +152,7 @@ async def blob(request: Request) -> Response:
     sha = request.path_params["sha"]
     if _SHA.fullmatch(sha):
         for call in _holders(request, b'"data"', b'"blob"'):
-            held = await call_views.result_of(session, call)
+            held = await result_of(session, call)
             found = await apart(_of_digest, held, sha)
             if found is not None:
                 # An address is a digest and has no other version, so nothing can match an If-Range.
@@ -165,7 +167,7 @@ async def frame(request: Request) -> Response:
     sha = request.path_params["sha"]
     if _SHA.fullmatch(sha):
         for call in _holders(request, b"html"):
-            held = await call_views.result_of(session, call)
+            held = await result_of(session, call)
             found = await apart(_page_of_digest, held, sha)
             if found is not None:
                 return Response(found, headers=_FRAMED, media_type="text/html; charset=utf-8")

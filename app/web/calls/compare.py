@@ -1,4 +1,4 @@
-"""The same call on both eras, as the page shows it: two conversations side by side, and what differs."""
+"""One call in two eras: begin a comparison, and two conversations side by side."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING, Any
 from app.core.calls import Call
 from app.core.revisions import HANDSHAKE
 from app.sessions.compare import messages_of
-from app.web.asks import card as ask_views
-from app.web.kit import html as show
+from app.web.asks.card import asks_of
+from app.web.kit import format, json_tree, request_bodies
+from app.web.kit.frame import shell
 from app.web.kit.html import Html
 
 if TYPE_CHECKING:
     from app.sessions import Workspace
+from typing import ClassVar
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.web.door.denied import unknown
+from app.web.kit.frame import Shell
+from app.web.kit.lookup import call_of
+from app.web.kit.responses import in_json_apart, show, wants_json
+from app.web.kit.templates import Context
 
 ERAS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 _ROWS = 60
@@ -105,13 +116,13 @@ async def _side(session: Workspace, call: Call) -> SideView:
         call_id=call.id,
         number=call.id[1:],
         rows=[
-            Row(each.seq, each.direction == "out", each.kind, each.method or "", each.gist, show.size(each.size))
+            Row(each.seq, each.direction == "out", each.kind, each.method or "", each.gist, format.size(each.size))
             for each in rows[:_ROWS]
         ],
         more=max(0, len(rows) - _ROWS),
-        asks=ask_views.asks_of(session, [ask.id for ask in session.inbox.asks.values() if ask.call_id == call.id]),
+        asks=asks_of(session, [ask.id for ask in session.inbox.asks.values() if ask.call_id == call.id]),
         error="" if call.error is None else f"{call.error.code or ''} {call.error.message}".strip(),
-        result=None if result is None else show.tree(result, open_depth=2, max_nodes=300, label="Result"),
+        result=None if result is None else json_tree.tree(result, open_depth=2, max_nodes=300, label="Result"),
     )
 
 
@@ -137,3 +148,37 @@ def can_compare(session: Workspace, call: Call) -> str:
     if not possible or not call.settled or call.notification or call.quiet:
         return ""
     return ERAS["modern" if session.wire is HANDSHAKE else "legacy"]
+
+
+@dataclass(slots=True)
+class ComparePage(Context):
+    """Two conversations side by side."""
+
+    template: ClassVar[str] = "calls/compare.html"
+    part: ClassVar[str | None] = "calls/_compare.html"
+    shell: Shell
+    compare: CompareView
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+async def begin(request: Request) -> Response:
+    """Open the other session, and run the call there."""
+    session, call = call_of(request)
+    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
+    session.comparisons.begin(call, request.state.identity)
+    url = f"/s/{session.id}/calls/{call.id}/compare"
+    if wants_json(request):
+        return await in_json_apart(await compare_json(session, call), 202, {"location": url})
+    return RedirectResponse(url, 303)
+
+
+async def comparison(request: Request) -> Response:
+    session, call = call_of(request)
+    view = await compare_view(session, call)
+    if view is None:
+        raise unknown("This call was not compared yet. Its page has a button for that.")
+    frame = shell(session, "compare", f"{call.subject} in two eras", of=call.id)
+    return await show(request, ComparePage(frame, view, await compare_json(session, call)))

@@ -14,12 +14,12 @@ from starlette.responses import RedirectResponse, Response
 
 from app.core.rules import stateless
 from app.sessions import Workspace
-from app.web.kit import html as show_as
-from app.web.kit import request_bodies as bodies
-from app.web.kit.errors import Denied, invalid, wants_json
-from app.web.kit.frame import Context, Shell, shell
+from app.web.door.denied import Denied, invalid
+from app.web.kit import format, request_bodies
+from app.web.kit.frame import Shell, shell
 from app.web.kit.lookup import call_with
-from app.web.kit.responses import in_json, show
+from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.templates import Context
 
 _CURSOR: dict[str, Any] = {}
 METHODS: dict[str, dict[str, Any]] = {
@@ -130,7 +130,7 @@ def check_of(session: Workspace, method: str, params: str, notification: bool) -
     problem = ""
     if params.strip():
         try:
-            value = bodies.strict_json(params)
+            value = request_bodies.strict_json(params)
             problem = "" if isinstance(value, dict) else "The parameters of a request are a JSON object, like {}."
         except Denied as fault:
             problem = fault.message
@@ -141,7 +141,7 @@ def check_of(session: Workspace, method: str, params: str, notification: bool) -
         method=method,
         problem=problem,
         forced=forced(session, method),
-        sample=show_as.pretty(sample) if sample else "",
+        sample=format.pretty(sample) if sample else "",
         known=method in known,
         notification=notification or method.startswith("notifications/"),
     )
@@ -178,7 +178,7 @@ async def compose(request: Request) -> Response:
     query = request.query_params
     if query.get("from"):
         call = call_with(session, query["from"])
-        params = show_as.pretty(call.params) if call.params is not None else ""
+        params = format.pretty(call.params) if call.params is not None else ""
         page = _page(
             session,
             method=call.method,
@@ -192,7 +192,7 @@ async def compose(request: Request) -> Response:
     page = _page(
         session,
         method=method,
-        params=show_as.pretty(sample) if sample else "",
+        params=format.pretty(sample) if sample else "",
         notification=method.startswith("notifications/"),
     )
     return await show(request, page)
@@ -201,7 +201,7 @@ async def compose(request: Request) -> Response:
 async def check(request: Request) -> Response:
     """What is to be said about the request as it stands now."""
     session: Workspace = request.state.session
-    body = await bodies.read(request)
+    body = await request_bodies.read(request)
     method, notification = body.text("method").strip()[:1000], body.text("as") == "notification"
     return await show(request, check_of(session, method, body.text("params"), notification))
 
@@ -209,14 +209,14 @@ async def check(request: Request) -> Response:
 async def send(request: Request) -> Response:
     """Send what was written; on to the page of the call."""
     session: Workspace = request.state.session
-    if not bodies.is_form(request):
+    if not request_bodies.is_form(request):
         raise invalid({"": ["Scripts send a request by POST /s/{sid}/calls."]})
-    body = await bodies.read(request)
+    body = await request_bodies.read(request)
     notification = body.text("as") == "notification"
     try:
-        fields = bodies.Body({**body.data, "notification": "true" if notification else ""}, is_form=True)
-        wanted = fields.read(bodies.CallBody, bodies.call_of_form)
-    except bodies.FormErrors as fault:
+        fields = request_bodies.Body({**body.data, "notification": "true" if notification else ""}, is_form=True)
+        wanted = fields.read(request_bodies.CallBody, request_bodies.call_of_form)
+    except request_bodies.FormErrors as fault:
         if wants_json(request):
             raise
         page = _page(

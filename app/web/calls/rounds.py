@@ -1,6 +1,6 @@
-"""Rounds on the page: what each one asked, what was sent back, and what became of the server's state.
+"""Rounds: what each one asked, what was sent back, what became of the server's state; and changing them on purpose.
 
-The state is opaque: the page shows how long it is, never what is in it. Knows calls; knows no route.
+The state is opaque: the page shows how long it is, never what is in it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.core.calls import Call
-from app.web.kit import html as show
+from app.web.kit import format, request_bodies
 
 if TYPE_CHECKING:
     from app.sessions import Workspace
+from typing import Literal
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.core.calls import StatePlan
+from app.core.strict import Closed
+from app.sessions import Workspace
+from app.web.kit.lookup import call_of
+from app.web.kit.responses import done, in_json, wants_json
 
 ECHOES = {
     "same": "the same bytes went back",
@@ -98,7 +109,7 @@ def rounds_view(session: Workspace, call: Call) -> RoundsView | None:
             href = f"/s/{session.id}/asks/{ask.id}" if ask is not None else ""
             asked.append(Asked(key[:60], WORDS.get(method, method[:60]), state, href, waits))
         size = turn.state_bytes
-        said = "no state" if size is None else f"state of {show.size(size)}"
+        said = "no state" if size is None else f"state of {format.size(size)}"
         lines.append(
             RoundLine(
                 number=turn.number,
@@ -141,3 +152,61 @@ def rounds_json(call: Call) -> list[dict[str, Any]]:
         }
         for turn in call.rounds
     ]
+
+
+class StateBody(Closed):
+    """Which state goes back: the server's own, none, an older one, or another value."""
+
+    mode: Literal["same", "drop", "older", "change"] = "same"
+    value: Any = None
+
+    def plan(self) -> StatePlan | None:
+        return None if self.mode == "same" else StatePlan(self.mode, self.value)
+
+
+class RoundsBody(Closed):
+    limit: int | None = Field(default=None, gt=0)
+    state: StateBody | None = None
+
+
+class ResendBody(Closed):
+    round: int = Field(gt=0)
+    state: StateBody = StateBody()
+
+
+def _state_of_form(body: request_bodies.Body) -> dict[str, Any]:
+    return {"mode": body.text("mode") or "same", "value": body.text("value")}
+
+
+def _rounds_of_form(body: request_bodies.Body) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if body.text("limit"):
+        found["limit"] = body.text("limit")
+    if body.text("mode"):
+        found["state"] = _state_of_form(body)
+    return found
+
+
+async def change(request: Request) -> Response:
+    """Raise the limit of rounds, or say which state the next retry carries."""
+    session, call = call_of(request)
+    wanted = (await request_bodies.read(request)).read(RoundsBody, _rounds_of_form)
+    if wanted.state is not None:
+        session.rounds.plan_state(call, wanted.state.plan())
+    if wanted.limit is not None:
+        session.rounds.raise_limit(call, wanted.limit)
+    if wants_json(request):
+        return in_json({"id": call.id, "rounds": rounds_json(call), "round_limit": call.round_limit})
+    return done(request, f"/s/{session.id}/calls/{call.id}")
+
+
+async def resend(request: Request) -> Response:
+    """Send the retry of an old round again, as a call of its own."""
+    session, call = call_of(request)
+    body = await request_bodies.read(request)
+    wanted = body.read(ResendBody, lambda form: {"round": form.text("round"), "state": _state_of_form(form)})
+    again = session.rounds.resend(call, wanted.round, wanted.state.plan(), request.state.identity)
+    url = f"/s/{session.id}/calls/{again.id}"
+    if wants_json(request):
+        return in_json({"id": again.id, "url": url, "state": again.state, "retry_of": call.id}, 202, {"location": url})
+    return RedirectResponse(url, 303)

@@ -1,14 +1,20 @@
-"""Commands that a person was shown and has not yet agreed to (R5-71)."""
+"""Consent to start a command: the card that shows it in full, and the commands that wait for a yes (R5-71)."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from app.core.options import Options
-from app.core.targets import AnyTarget, target_digest
-from app.sessions import Identity
+from app.core.targets import AnyTarget, StdioTarget, target_digest
+from app.sessions import Identity, Workspace
+from app.web.kit.frame import Shell, shell
+from app.web.kit.templates import Context
+from app.web.kit.words import target_json
 
 
 class Proposals:
@@ -32,3 +38,98 @@ class Proposals:
         """What this digest stands for, once."""
         found = self._kept.pop((identity.id, digest), None)
         return None if found is None or found[0] < self._clock() else found[1:]
+
+
+# ----------------------------------------------------------------------------------------------------------- consent
+
+_ROOT = "runs something with the rights of another user, usually root"
+_DELETES = "deletes files without asking"
+_HIDDEN = "runs something that is hidden by an encoding"
+_WARNINGS: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = (
+    ((re.compile(r"\A(?:.*/)?(?:sudo|doas|su|pkexec)\Z"),), _ROOT),
+    ((re.compile(r"\b(?:sudo|doas)\s"),), _ROOT),
+    ((re.compile(r"\brm\s{1,40}(?:-[\w-]{1,40}\s{1,40}){0,10}?-\w{0,40}[rRf]"),), _DELETES),
+    (
+        (re.compile(r"\b(?:curl|wget)\b"), re.compile(r"\|\s{0,40}(?:ba|z|da|k)?sh\b")),
+        "downloads a script and runs it unread",
+    ),
+    ((re.compile(r"\bbase64\s{1,40}(?:-d|--decode|-D)\b"),), _HIDDEN),
+    ((re.compile(r"(?i)-e(?:nc(?:odedcommand)?)?\s{1,40}[A-Za-z0-9+/=]{40}"),), _HIDDEN),
+    ((re.compile(r"\bdd\s"), re.compile(r"\bof=/dev/")), "writes to a disk directly"),
+    ((re.compile(r"\bmkfs\b"),), "writes to a disk directly"),
+    ((re.compile(r"\bchmod\s{1,40}(?:-R\s{1,40})?[0-7]{0,4}777\b"),), "opens files to everybody"),
+    ((re.compile(r":\(\)\s{0,40}\{"),), "starts copies of itself without end"),
+)
+"""What deserves a word: each rule is one pattern, or several that stand one after the other. Arguments come from
+outside, so what may stand between two patterns is never part of one: two open ends would compete."""
+
+
+def _stand_in_a_row(patterns: tuple[re.Pattern[str], ...], text: str) -> bool:
+    at = 0
+    for pattern in patterns:
+        found = pattern.search(text, at)
+        if found is None:
+            return False
+        at = found.end()
+    return True
+
+
+@dataclass(slots=True, frozen=True)
+class ConsentArgument:
+    """One part of the command line, exactly but for its secrets, with what is remarkable about it."""
+
+    text: str
+    warning: str
+
+
+def warnings_of(argv: Sequence[str], shown_argv: Sequence[str]) -> list[ConsentArgument]:
+    """Each argument as it is shown, with a warning where the real one deserves it (R5-71)."""
+    shown = []
+    rash = max((at for at, one in enumerate(argv) if one.startswith("-") and set(one) & set("rRf")), default=0)
+    for index, text in enumerate(argv):
+        warning = next((words for patterns, words in _WARNINGS if _stand_in_a_row(patterns, text)), "")
+        if not warning and text.rpartition("/")[2] == "rm" and index < rash:
+            warning = _DELETES
+        if not warning and index and (text.startswith("../") or "/../" in text):
+            warning = "points outside of the working directory"
+        shown.append(ConsentArgument(shown_argv[index], warning))
+    return shown
+
+
+@dataclass(slots=True)
+class Consent(Context):
+    """The card that stands before the first start of a command (R5-71)."""
+
+    template: ClassVar[str] = "connect/consent.html"
+
+    shell: Shell | None
+    action: str
+    back: str
+    argv: list[ConsentArgument]
+    cwd: str | None
+    env: list[str]
+    digest: str
+    target: dict[str, Any] | None
+    hides: bool
+    """Whether a secret of the command line is hidden; the person may have it shown."""
+    reveal: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return {"consent": {"target": self.target, "confirm": self.digest}}
+
+
+def consent(session: Workspace | None, target: StdioTarget, *, reveal: bool = False) -> Consent:
+    """What will run, before it runs for the first time: in full, but for secrets that nobody asked to see."""
+    argv, shown_argv = target.argv, target.shown_argv
+    return Consent(
+        shell=shell(session, "connect", "Start this command?") if session is not None else None,
+        action="/s" if session is None else f"/s/{session.id}/connect",
+        back="/" if session is None else f"/s/{session.id}/connect",
+        argv=warnings_of(argv, argv if reveal else shown_argv),
+        cwd=target.cwd,
+        env=sorted(target.env),
+        digest=target_digest(target),
+        target=target_json(target),
+        hides=shown_argv != argv,
+        reveal=reveal,
+    )

@@ -1,8 +1,7 @@
-"""The connect form with every option, and the card that stands before the first start of a command (R5-71)."""
+"""The connect form with every option: what it shows, for the first page and for a session."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -16,9 +15,11 @@ from app.core.times import wire_time
 from app.sessions import Identity, SessionRegistry, Workspace
 from app.store import Kept
 from app.web.connect.mcp_json import Entry
-from app.web.kit import html as show
-from app.web.kit.frame import Context, Shell, list_of, shell, target_json, transport_words
+from app.web.kit import format
+from app.web.kit.frame import Shell, shell
 from app.web.kit.request_bodies import COMMAND_LINE_LONGEST
+from app.web.kit.templates import Context
+from app.web.kit.words import list_of, target_json, transport_words
 
 
 @dataclass(slots=True, frozen=True)
@@ -208,7 +209,7 @@ def _option_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict):
-        return show.pretty(value) if value else ""
+        return format.pretty(value) if value else ""
     return "" if value is None else str(value)
 
 
@@ -324,7 +325,7 @@ def connect_fields(
         headers=_typed_pairs(typed, "header", headers) or headers,
         options=option_fields(options, typed, flat),
         errors=flat,
-        changed=f"{show.plural(len(changed), 'option')} changed" if changed else "",
+        changed=f"{format.plural(len(changed), 'option')} changed" if changed else "",
         like=kept.id if kept is not None else session.id if session is not None else "",
         notice=f"Saving is off: {store.trouble}" if store.trouble else "",
         choices=choices or [],
@@ -338,7 +339,7 @@ _AGO = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 def _ago(seconds: float) -> str:
     for span, word in _AGO:
         if seconds >= span:
-            return f"{show.plural(int(seconds // span), word)} ago"
+            return f"{format.plural(int(seconds // span), word)} ago"
     return "just now"
 
 
@@ -406,99 +407,4 @@ def connect_form(
         form=connect_fields(session, values, errors, registry=registry, identity=identity, choices=choices),
         heading="Change and reconnect" if session is not None and session.target is not None else "Connect to a server",
         connected=session is not None and session.info.state in {"ready", "connecting"},
-    )
-
-
-# ----------------------------------------------------------------------------------------------------------- consent
-
-_ROOT = "runs something with the rights of another user, usually root"
-_DELETES = "deletes files without asking"
-_HIDDEN = "runs something that is hidden by an encoding"
-_WARNINGS: tuple[tuple[tuple[re.Pattern[str], ...], str], ...] = (
-    ((re.compile(r"\A(?:.*/)?(?:sudo|doas|su|pkexec)\Z"),), _ROOT),
-    ((re.compile(r"\b(?:sudo|doas)\s"),), _ROOT),
-    ((re.compile(r"\brm\s{1,40}(?:-[\w-]{1,40}\s{1,40}){0,10}?-\w{0,40}[rRf]"),), _DELETES),
-    (
-        (re.compile(r"\b(?:curl|wget)\b"), re.compile(r"\|\s{0,40}(?:ba|z|da|k)?sh\b")),
-        "downloads a script and runs it unread",
-    ),
-    ((re.compile(r"\bbase64\s{1,40}(?:-d|--decode|-D)\b"),), _HIDDEN),
-    ((re.compile(r"(?i)-e(?:nc(?:odedcommand)?)?\s{1,40}[A-Za-z0-9+/=]{40}"),), _HIDDEN),
-    ((re.compile(r"\bdd\s"), re.compile(r"\bof=/dev/")), "writes to a disk directly"),
-    ((re.compile(r"\bmkfs\b"),), "writes to a disk directly"),
-    ((re.compile(r"\bchmod\s{1,40}(?:-R\s{1,40})?[0-7]{0,4}777\b"),), "opens files to everybody"),
-    ((re.compile(r":\(\)\s{0,40}\{"),), "starts copies of itself without end"),
-)
-"""What deserves a word: each rule is one pattern, or several that stand one after the other. Arguments come from
-outside, so what may stand between two patterns is never part of one: two open ends would compete."""
-
-
-def _stand_in_a_row(patterns: tuple[re.Pattern[str], ...], text: str) -> bool:
-    at = 0
-    for pattern in patterns:
-        found = pattern.search(text, at)
-        if found is None:
-            return False
-        at = found.end()
-    return True
-
-
-@dataclass(slots=True, frozen=True)
-class ConsentArgument:
-    """One part of the command line, exactly but for its secrets, with what is remarkable about it."""
-
-    text: str
-    warning: str
-
-
-def warnings_of(argv: Sequence[str], shown_argv: Sequence[str]) -> list[ConsentArgument]:
-    """Each argument as it is shown, with a warning where the real one deserves it (R5-71)."""
-    shown = []
-    rash = max((at for at, one in enumerate(argv) if one.startswith("-") and set(one) & set("rRf")), default=0)
-    for index, text in enumerate(argv):
-        warning = next((words for patterns, words in _WARNINGS if _stand_in_a_row(patterns, text)), "")
-        if not warning and text.rpartition("/")[2] == "rm" and index < rash:
-            warning = _DELETES
-        if not warning and index and (text.startswith("../") or "/../" in text):
-            warning = "points outside of the working directory"
-        shown.append(ConsentArgument(shown_argv[index], warning))
-    return shown
-
-
-@dataclass(slots=True)
-class Consent(Context):
-    """The card that stands before the first start of a command (R5-71)."""
-
-    template: ClassVar[str] = "connect/consent.html"
-
-    shell: Shell | None
-    action: str
-    back: str
-    argv: list[ConsentArgument]
-    cwd: str | None
-    env: list[str]
-    digest: str
-    target: dict[str, Any] | None
-    hides: bool
-    """Whether a secret of the command line is hidden; the person may have it shown."""
-    reveal: bool
-
-    def as_json(self) -> dict[str, Any]:
-        return {"consent": {"target": self.target, "confirm": self.digest}}
-
-
-def consent(session: Workspace | None, target: StdioTarget, *, reveal: bool = False) -> Consent:
-    """What will run, before it runs for the first time: in full, but for secrets that nobody asked to see."""
-    argv, shown_argv = target.argv, target.shown_argv
-    return Consent(
-        shell=shell(session, "connect", "Start this command?") if session is not None else None,
-        action="/s" if session is None else f"/s/{session.id}/connect",
-        back="/" if session is None else f"/s/{session.id}/connect",
-        argv=warnings_of(argv, argv if reveal else shown_argv),
-        cwd=target.cwd,
-        env=sorted(target.env),
-        digest=target_digest(target),
-        target=target_json(target),
-        hides=shown_argv != argv,
-        reveal=reveal,
     )

@@ -13,7 +13,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from app.core.targets import HttpTarget, StdioTarget
-from app.web.kit.errors import Denied, field_errors
+from app.web.door.denied import Denied
+from app.web.kit.errors import field_errors
 from app.web.kit.request_bodies import FormErrors, strict_json
 
 FIELD: Final = "/mcp_json"

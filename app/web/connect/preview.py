@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final
 
 from app import secrecy
 from app.web.connect import mcp_json
-from app.web.kit.frame import Context
 from app.web.kit.request_bodies import COMMAND_LINE_LONGEST, Body, FormErrors
+from app.web.kit.templates import Context
 
 NAMES: Final[dict[str, secrecy.Where]] = {"env_name": "variable", "header_name": "header"}
 

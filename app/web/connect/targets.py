@@ -19,13 +19,12 @@ from app.core.targets import AnyTarget, HttpTarget, StdioTarget, Target
 from app.core.times import wire_time
 from app.sessions import SessionRegistry
 from app.store import Kept
-from app.web import views
 from app.web.connect import mcp_json as mcpjson
-from app.web.connect.form import kept_json
-from app.web.kit import request_bodies as bodies
-from app.web.kit.errors import Denied, unknown, wants_json
+from app.web.connect.form import connect_form, kept_json
+from app.web.door.denied import Denied, unknown
+from app.web.kit import request_bodies
 from app.web.kit.request_bodies import Body, FormErrors
-from app.web.kit.responses import in_json, show
+from app.web.kit.responses import in_json, show, wants_json
 
 
 class SaveBody(Closed):
@@ -42,14 +41,14 @@ async def save(request: Request) -> Response:
     """Keep a target; of a pasted file, each of its servers."""
     registry: SessionRegistry = request.app.state.registry
     owner = request.state.identity.id
-    body = await bodies.read(request)
+    body = await request_bodies.read(request)
     try:
         wanted = _wanted(request, body)
     except FormErrors as fault:
         if wants_json(request):
             raise
         identity = request.state.identity
-        form = views.connect_form(None, registry, identity, values=body.data, errors=fault.fields)
+        form = connect_form(None, registry, identity, values=body.data, errors=fault.fields)
         return await show(request, form, 422)
     kept, trouble = [], ""
     for one in wanted:
@@ -65,7 +64,7 @@ async def rename(request: Request) -> Response:
     """Give a target a name; one that was only recent is saved by it."""
     registry: SessionRegistry = request.app.state.registry
     kept = _kept(request)
-    body = await bodies.read(request)
+    body = await request_bodies.read(request)
     wanted = body.read(RenameBody, lambda form: {"name": form.text("name")})
     kept = await registry.store.rename(kept.owner, kept.id, wanted.name)
     if wants_json(request):
@@ -78,8 +77,8 @@ async def delete(request: Request) -> Response:
     """Forget a target."""
     registry: SessionRegistry = request.app.state.registry
     kept = _kept(request)
-    body = await bodies.read(request)
-    body.read(bodies.Nothing, lambda form: {})
+    body = await request_bodies.read(request)
+    body.read(request_bodies.Nothing, lambda form: {})
     await registry.store.delete(kept.owner, kept.id)
     if wants_json(request):
         _on_disk(kept, registry.store.trouble)
@@ -106,7 +105,9 @@ def _wanted(request: Request, body: Body) -> list[SaveBody]:
         wanted = body.read(SaveBody, lambda form: {**connect_of_form(request, form), "name": form.text("name")})
         refuse_masks(wanted.target, is_form=body.is_form)
         return [wanted]
-    options = body.read(bodies.OptionsBody, lambda form: {"options": bodies.options_of_form(form)}).options
+    options = body.read(
+        request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)}
+    ).options
     entries = mcpjson.read(body.text("mcp_json"))
     usable = [SaveBody(target=one.target, options=options, name=one.name[:200]) for one in entries if one.target]
     if not usable:
@@ -119,7 +120,7 @@ def _wanted(request: Request, body: Body) -> list[SaveBody]:
 
 def connect_of_form(request: Request, form: Body) -> dict[str, Any]:
     """The connect form in the shape of the JSON body, with the secrets that it left as they are."""
-    data = bodies.connect_of_form(form)
+    data = request_bodies.connect_of_form(form)
     data.pop("confirm", None)
     return _with_secrets(data, *like(request, form.text("like")))
 

@@ -20,8 +20,8 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core.links import is_loopback
+from app.web.door.denied import Denied, unknown
 from app.web.door.visitors import Visitors, WrongAgain, presents_token
-from app.web.kit.errors import Denied, unknown
 
 if TYPE_CHECKING:
     from app.sessions import SessionRegistry
@@ -217,12 +217,16 @@ class IdentityCheck:
         await self.app(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> None:
-        route, params = _find(scope["app"].routes, scope)
-        access = getattr(route, "access", None)
         state = scope.setdefault("state", {})
-        if access is Access.PUBLIC:
+        loaded = scope["app"].state.loaded
+        early = not loaded.is_set()
+        route, params = _find(scope["app"].routes, scope)
+        if getattr(route, "access", None) is Access.PUBLIC:
             return
-        await scope["app"].state.loaded.wait()
+        await loaded.wait()
+        if early:  # until now the public routes were all there was
+            route, params = _find(scope["app"].routes, scope)
+        access = getattr(route, "access", None)
         headers = Headers(scope=scope)
         visitor = self.visitors.recognise(headers, scope.get("root_path", ""))
         state["identity"], state["browser"] = visitor.identity, visitor.browser

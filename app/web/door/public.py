@@ -5,6 +5,7 @@ Loaded before the port is open, so it imports little.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from app.web.door.guard import Access, GuardedRoute
 from app.web.door.visitors import own_path
+
+
+def routes() -> list[GuardedRoute]:
+    """What anybody who can open a socket may reach, and nothing else (S08)."""
+    handlers: dict[str, Callable[[Request], Awaitable[Response]]] = {
+        "/login": login,
+        "/healthz": healthz,
+        "/static/{path:path}": static,
+        "/favicon.ico": favicon,
+    }
+    return [GuardedRoute(path, handler, access=Access.PUBLIC, method="GET") for path, handler in handlers.items()]
 
 
 async def login(request: Request) -> Response:

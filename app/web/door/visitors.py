@@ -24,7 +24,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 
 from app.settings import Settings
-from app.web.kit.errors import Denied
+from app.web.door.denied import Denied
 
 if TYPE_CHECKING:
     from app.sessions import Identity

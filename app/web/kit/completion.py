@@ -17,7 +17,7 @@ from app.core.errors import Conflict
 from app.core.rules import catalogue
 from app.core.strict import Closed
 from app.sessions import Workspace
-from app.web.kit import request_bodies as bodies
+from app.web.kit import request_bodies
 from app.web.kit.responses import in_json
 
 SHOWN = 100
@@ -62,7 +62,7 @@ class CompleteBody(Closed):
     context: _Known = _Known()
 
 
-def _of_form(form: bodies.Body) -> dict[str, Any]:
+def _of_form(form: request_bodies.Body) -> dict[str, Any]:
     """What the page sends: the form as it stands, and which field is typed in."""
     which, of = form.text("_ref"), form.text("_of")
     ref = {"type": "ref/prompt", "name": of} if which == "prompt" else {"type": "ref/resource", "uri": of}
@@ -79,7 +79,7 @@ def _of_form(form: bodies.Body) -> dict[str, Any]:
 async def complete(request: Request) -> Response:
     """What the server suggests: `{"values", "total", "hasMore"}`, or `error` in words when it did not answer so."""
     session: Workspace = request.state.session
-    wanted = (await bodies.read(request)).read(CompleteBody, _of_form)
+    wanted = (await request_bodies.read(request)).read(CompleteBody, _of_form)
     if session.info.state == "ready" and not session.info.offers("completions"):
         raise Conflict("The server did not declare `completions`, so it is not asked.")
     params: dict[str, Any] = {

@@ -8,62 +8,16 @@ Knows no page; `answers` renders.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
 
 from app.core.json import pointer
-
-Fields = dict[str, list[str]]
-"""What is wrong where: JSON pointer into the body (`/target/command`) to sentences."""
-
-
-class Denied(Exception):
-    """An answer that is not what was asked for, ready to be given."""
-
-    def __init__(
-        self,
-        status: int,
-        kind: str,
-        message: str,
-        *,
-        fields: Fields | None = None,
-        headers: Mapping[str, str] | None = None,
-        detail: Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.kind = kind
-        self.message = message
-        self.fields = fields or {}
-        self.headers = dict(headers or {})
-        self.detail = dict(detail or {})
-        """More facts for a script, beside kind and message."""
-
-
-def unknown(what: str = "There is nothing at this address.") -> Denied:
-    return Denied(404, "unknown", what)
-
-
-def invalid(fields: Fields, message: str = "Some of it cannot be used as it is.") -> Denied:
-    return Denied(422, "invalid", message, fields=fields)
-
-
-def wants_json(request: Request) -> bool:
-    """Whether the asker is a script: it says so, it sends JSON, or it came with a token and does not ask for HTML."""
-    accept = request.headers.get("accept", "")
-    if "application/json" in accept:
-        return True
-    if "text/html" in accept or "hx-request" in request.headers:
-        return False
-    return is_json(request) or request.headers.get("authorization", "")[:7].lower() == "bearer "
-
-
-def is_json(request: Request) -> bool:
-    """Whether the body says that it is JSON."""
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+from app.web.door.denied import Denied, Fields, invalid, unknown
+from app.web.kit.templates import Context
 
 
 def understood(fault: Exception) -> Denied | None:
@@ -138,3 +92,70 @@ def _of_status(fault: HTTPException) -> Denied:
             return Denied(400, "malformed", fault.detail)
         case status:
             return Denied(status, "refused", fault.detail, headers=headers)
+
+
+@dataclass(slots=True)
+class SignedOut(Context):
+    """The page for somebody who has no cookie. It names no version, no path and no token (S08)."""
+
+    template: ClassVar[str] = "errors/signed_out.html"
+    part: ClassVar[str | None] = "errors/_problem.html"
+
+    reason: str = ""
+    title: str = "Not signed in"
+    message: str = "Open the address that the terminal printed."
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    advice: str = ""
+    outside: bool = False
+    """Whether the address lacks the path below which browsers live."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"error": {"kind": "signed-out", "message": self.message, "fields": {}}}
+
+
+def signed_out(reason: str = "", *, outside: bool = False) -> SignedOut:
+    """The 401 page; `reason` says why a given code was not taken."""
+    return SignedOut(reason=reason, message=reason or "Open the address that the terminal printed.", outside=outside)
+
+
+_PROBLEMS = {
+    400: ("That request could not be read", "Go back and try it again; if it stays so, the sender is at fault."),
+    403: ("Refused", "The request came from another page or from a browser that hides where it came from."),
+    404: ("Not here", "Your open sessions are on the first page."),
+    405: ("Not that way", "This address takes no such request."),
+    409: ("Too late, or too early", "Things moved on in the meantime. Reload to see how they stand now."),
+    413: ("Too large", "Send less at once."),
+    422: ("Some of it needs another value", "Change it and send it again."),
+    429: ("Too many", "Wait a moment, then try again."),
+    500: ("Parley made a mistake", "The terminal has the details. Your sessions are still there."),
+    503: ("Not ready", "Try again in a moment."),
+}
+
+
+@dataclass(slots=True)
+class Problem(Context):
+    """An answer that is no: what happened, and what to do."""
+
+    template: ClassVar[str] = "errors/page.html"
+    part: ClassVar[str | None] = "errors/_problem.html"
+
+    status: int
+    kind: str
+    title: str
+    message: str
+    advice: str
+    fields: dict[str, list[str]]
+    session: str
+    """The address of the session in which it happened; "" outside of one."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"error": {"kind": self.kind, "message": self.message, "fields": self.fields}}
+
+
+def problem(
+    status: int, kind: str, message: str, fields: dict[str, list[str]] | None = None, *, session: str = ""
+) -> Problem:
+    """The page, the part and the JSON of a refusal."""
+    title, advice = _PROBLEMS.get(status, ("It did not work", "Go back and try it again."))
+    # In a session the sentence itself says what is missing, and the way back is beside it.
+    return Problem(status, kind, title, message, "" if session and status == 404 else advice, fields or {}, session)

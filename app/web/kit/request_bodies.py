@@ -7,6 +7,7 @@ model and their errors have the same pointers. Knows no session.
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,7 +23,8 @@ from app.core.json.text import parse
 from app.core.options import Options, Root
 from app.core.strict import Closed
 from app.core.targets import Target
-from app.web.kit.errors import Denied, Fields, field_errors, is_json
+from app.web.door.denied import Denied, Fields, invalid
+from app.web.kit.errors import field_errors
 
 COMMAND_LINE_LONGEST = 64 * 1024
 """Splitting a line takes the time of its square; this much takes less than a tenth of a second."""
@@ -297,3 +299,32 @@ def _as_typed(where: str) -> str:
 async def nothing(request: Request) -> None:
     """The body of an action without parameters: any key of a JSON body is one that does not exist."""
     (await read(request)).read(Nothing, lambda _: {})
+
+
+def is_json(request: Request) -> bool:
+    """Whether the body says that it is JSON."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+
+
+# ------------------------------------------------------------------------------------------------------------ query
+
+
+def waiting_seconds(request: Request) -> float:
+    """How long the asker lets us wait, within the limit; 0 when not said."""
+    text = request.query_params.get("wait", "0")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds >= 0:
+        raise invalid({"/wait": ["A number of seconds, like 10."]})
+    return min(seconds, float(request.app.state.settings.limits.wait_seconds))
+
+
+def whole_number(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        raise invalid({f"/{name}": ["A whole number, 0 or more."]})
+    return int(text)

@@ -12,9 +12,8 @@ from app.core.errors import Conflict
 from app.core.strict import Closed
 from app.sessions import Workspace
 from app.sessions.lists import LISTS, ListName
-from app.web.kit import request_bodies as bodies
-from app.web.kit.errors import wants_json
-from app.web.kit.responses import in_json_apart
+from app.web.kit import request_bodies
+from app.web.kit.responses import in_json_apart, wants_json
 
 
 class ListBody(Closed):
@@ -23,14 +22,22 @@ class ListBody(Closed):
     pages: Literal["all", "one"] | None = None
 
 
-def _of_form(form: bodies.Body) -> dict[str, Any]:
+def _of_form(form: request_bodies.Body) -> dict[str, Any]:
     return {"pages": form.text("pages")} if form.text("pages") else {}
 
 
-async def refresh(request: Request, name: ListName, href: str, as_json: Callable[[Workspace], Any]) -> Response:
+async def _done(request: Request, session: Workspace, href: str, as_json: Callable[[Workspace], Any]) -> Response:
+    if wants_json(request):
+        return await in_json_apart(as_json(session))
+    if "hx-request" in request.headers:
+        return Response(status_code=204)
+    return RedirectResponse(f"/s/{session.id}/{href}", 303)
+
+
+async def read_again(request: Request, name: ListName, href: str, as_json: Callable[[Workspace], Any]) -> Response:
     """Ask the server for a list once more."""
     session: Workspace = request.state.session
-    wanted = (await bodies.read(request)).read(ListBody, _of_form)
+    wanted = (await request_bodies.read(request)).read(ListBody, _of_form)
     if wanted.pages is not None:
         await session.lists.settled(name)  # what is being read was asked for otherwise
         (session.lists.by_page.add if wanted.pages == "one" else session.lists.by_page.discard)(name)
@@ -40,18 +47,10 @@ async def refresh(request: Request, name: ListName, href: str, as_json: Callable
     return await _done(request, session, href, as_json)
 
 
-async def more(request: Request, name: ListName, href: str, as_json: Callable[[Workspace], Any]) -> Response:
+async def read_on(request: Request, name: ListName, href: str, as_json: Callable[[Workspace], Any]) -> Response:
     """Ask the server for the next page of a list."""
     session: Workspace = request.state.session
-    (await bodies.read(request)).read(bodies.Nothing, lambda form: {})
+    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda form: {})
     session.lists.more(name)
     await session.lists.settled(name)
     return await _done(request, session, href, as_json)
-
-
-async def _done(request: Request, session: Workspace, href: str, as_json: Callable[[Workspace], Any]) -> Response:
-    if wants_json(request):
-        return await in_json_apart(as_json(session))
-    if "hx-request" in request.headers:
-        return Response(status_code=204)
-    return RedirectResponse(f"/s/{session.id}/{href}", 303)

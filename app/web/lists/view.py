@@ -18,8 +18,8 @@ from app.core.times import wire_time
 from app.core.wire import Finding
 from app.sessions import Workspace
 from app.sessions.lists import LISTS, ListName
-from app.web.kit import html as show
-from app.web.kit.frame import text_of
+from app.web.kit import format
+from app.web.kit.words import finding_json, text_of
 
 PER_PAGE = 100
 _SEARCHED = ("name", "title", "description", "uri", "uriTemplate", "mimeType")
@@ -159,14 +159,14 @@ def list_view(
         findings=listing.findings[:50],
         error=listing.error,
         stopped=listing.stopped or "",
-        at=show.time_of_day(listing.at) if listing.at is not None else "",
+        at=format.time_of_day(listing.at) if listing.at is not None else "",
         by_page=name in session.lists.by_page,
         more=listing.next_cursor is not None,
-        gone=[show.gist(text_of(one.get(kind.known_by)), 120) for one in gone[:GONE_SHOWN] if isinstance(one, dict)],
+        gone=[format.gist(text_of(one.get(kind.known_by)), 120) for one in gone[:GONE_SHOWN] if isinstance(one, dict)],
         new=0 if news is None else len(news.new),
         changed=0 if news is None else len(news.changed),
         rejected=[
-            (show.gist(text_of(tool.get("name")) if isinstance(tool, dict) else "", 100), finding.text)
+            (format.gist(text_of(tool.get("name")) if isinstance(tool, dict) else "", 100), finding.text)
             for tool, finding in listing.rejected[:50]
         ],
         fresh=wire_time(listing.fresh_until) if listing.fresh(session.wall()) and listing.fresh_until else "",
@@ -181,7 +181,7 @@ def list_json(session: Workspace, name: ListName, key: str) -> dict[str, Any]:
     news, known_by = listing.news, LISTS[name].known_by
     return {
         key: listing.items,
-        "findings": [show.finding_json(one) for one in listing.findings],
+        "findings": [finding_json(one) for one in listing.findings],
         "state": listing.state,
         "stopped": listing.stopped,
         "pages": {
@@ -196,7 +196,7 @@ def list_json(session: Workspace, name: ListName, key: str) -> dict[str, Any]:
             "changed": sorted(news.changed),
             "gone": [one.get(known_by) for one in news.gone if isinstance(one, dict)],
         },
-        "rejected": [{"item": item, "finding": show.finding_json(finding)} for item, finding in listing.rejected],
+        "rejected": [{"item": item, "finding": finding_json(finding)} for item, finding in listing.rejected],
         "fresh_until": None if listing.fresh_until is None else wire_time(listing.fresh_until),
         "cache_scope": listing.scope or None,
         "from_cache": listing.from_cache,
@@ -212,7 +212,8 @@ def annotation_text(hints: Any) -> tuple[str, ...]:
     audience = hints.get("audience")
     if isinstance(audience, list) and audience:
         words.append(
-            "for " + " and ".join(show.gist(one, 20) if not isinstance(one, str) else one[:20] for one in audience[:3])
+            "for "
+            + " and ".join(format.gist(one, 20) if not isinstance(one, str) else one[:20] for one in audience[:3])
         )
     priority = hints.get("priority")
     if isinstance(priority, int | float) and not isinstance(priority, bool):
@@ -230,5 +231,5 @@ def icon_text(item: Mapping[str, Any]) -> str:
     first = icons[0] if isinstance(icons[0], dict) else {}
     source = text_of(first.get("src"))
     kind = text_of(first.get("mimeType"))[:40]
-    where = "inside the listing" if source.startswith("data:") else show.gist(source, 80)
-    return f"{show.plural(len(icons), 'icon')}, {kind + ', ' if kind else ''}{where}"
+    where = "inside the listing" if source.startswith("data:") else format.gist(source, 80)
+    return f"{format.plural(len(icons), 'icon')}, {kind + ', ' if kind else ''}{where}"

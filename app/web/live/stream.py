@@ -26,7 +26,7 @@ from app.core.events import Event
 from app.core.times import wire_time
 from app.sessions import Workspace
 from app.settings import Limits
-from app.web.kit.errors import Denied
+from app.web.door.denied import Denied
 from app.web.kit.html import drawn
 from app.web.live.tab import Tab
 
@@ -123,8 +123,11 @@ def _since(request: Request) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
 
 
-async def events(request: Request, session: Workspace) -> Response:
+async def events(request: Request) -> Response:
     """The stream of one session: patches for a page, or with `format=json` the events themselves."""
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")
+    session: Workspace = request.state.session
     hub: StreamHub = request.app.state.streams
     limits: Limits = request.app.state.settings.limits
     if len(hub) >= limits.streams:

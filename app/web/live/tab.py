@@ -17,17 +17,26 @@ from app.core.events import Event, EventKind
 from app.core.wire import Message
 from app.sessions import Workspace
 from app.settings import Limits
-from app.web import views
-from app.web.asks import card as ask_views
 from app.web.asks import stage as stage_views
+from app.web.asks.card import FOLDED_ABOVE, ask_card, inbox_view, summary
+from app.web.calls.card import CARDS, call_card, call_line, is_call_of, recent_calls
+from app.web.calls.result import is_large
 from app.web.door.root import at
-from app.web.kit.html import NOTHING, Html, esc, esc_exact, log_row, markup, rendered, shown
+from app.web.kit.frame import Shell, counts, figures, shell
+from app.web.kit.html import NOTHING, Html, esc, esc_exact, markup, rendered, shown
+from app.web.kit.templates import fragment
+from app.web.kit.words import CALL_WORDS, STATE_WORDS
+from app.web.lists.keys import find_item
+from app.web.log.row import log_row
 from app.web.log.server_log import Wanted, logging_view
 from app.web.prompts.routes import is_get_of, name_of
 from app.web.resources.routes import is_read_of, reads, watch_view
+from app.web.session.overview import connection_view
+from app.web.session.ping import ping_view
 from app.web.subscriptions.view import subscriptions_view
-from app.web.tasks import running as task_views
 from app.web.tasks import sequence
+from app.web.tasks.received import received_card, received_cards
+from app.web.tasks.running import running_card, running_view
 
 PARTS_PER_PATCH: Final = 60
 """Cards or rows of calls that one message carries at most; more than that makes it a snapshot."""
@@ -157,7 +166,7 @@ class Tab:
         if kinds & {"connection.changed", "listing.changed", "options.changed", "roots.changed"}:
             parts += self._connection_parts(kinds)
         if self.page in {"overview", "logging"} and kinds & {"ping.settled", "connection.changed"}:
-            parts.append(partial("#ping", _part("session/_ping", {"ping": views.ping_view(self.session)})))
+            parts.append(partial("#ping", _part("session/_ping", {"ping": ping_view(self.session)})))
         if "resource.changed" in kinds or (self.page == "resource" and "connection.changed" in kinds):
             parts += self._resource({event.subject for event in events if event.kind == "resource.changed"})
         if self.page == "compare" and kinds & {"comparison.changed", "call.changed", "call.settled"}:
@@ -176,22 +185,22 @@ class Tab:
         return parts + asks + calls
 
     def _new_numbers(self) -> list[Html]:
-        now = views.counts(self.session)
+        now = counts(self.session)
         if self.page == "overview":
-            now |= views.figures(self.session)
+            now |= figures(self.session)
         if self._unsent > self._limits.stream_rows:
             now = {key: text for key, text in now.items() if key not in _LOG_NUMBERS}
         changed = {key: text for key, text in now.items() if self._numbers.get(key) != text}
         self._numbers |= now
         return [partial(f"#{key}", shown(text), "textContent") for key, text in changed.items()]
 
-    def _shell(self, *, rows: bool = False) -> views.Shell:
+    def _shell(self, *, rows: bool = False) -> Shell:
         many = self._limits.page_rows
         messages: list[Message] | None = None if rows else []
         key = self.of if self.page == "tool" else None
-        return views.shell(self.session, self.page, "", of=self.of, tool_key=key, messages=messages, rows=many)
+        return shell(self.session, self.page, "", of=self.of, tool_key=key, messages=messages, rows=many)
 
-    def _surroundings(self, shell: views.Shell) -> list[Html]:
+    def _surroundings(self, shell: Shell) -> list[Html]:
         values = {"shell": shell}
         parts = [partial(f"#{name}", _part(f"frame/_{name}", values)) for name in ("where", "lead", "waiting")]
         if self.page not in {"overview", "connect", "log"}:
@@ -199,7 +208,7 @@ class Tab:
         return parts
 
     def _overview(self) -> Html:
-        return partial("#connection", _part("session/_connection", {"connection": views.connection_view(self.session)}))
+        return partial("#connection", _part("session/_connection", {"connection": connection_view(self.session)}))
 
     def _connection_parts(self, kinds: set[EventKind]) -> list[Html]:
         shell = self._shell()
@@ -215,7 +224,7 @@ class Tab:
         state = self.session.info.state
         if state != self._connection_state:
             self._connection_state = state
-            parts.append(_announce(f"{shell.label}: {views.STATE_WORDS[state]}"))
+            parts.append(_announce(f"{shell.label}: {STATE_WORDS[state]}"))
         return parts
 
     def _list(self) -> Html:
@@ -260,7 +269,7 @@ class Tab:
         if touched or cleared:
             parts.append(partial("#waiting", _part("frame/_waiting", {"shell": self._shell()})))
             if "added" in touched.values():
-                parts.append(_announce(f"The server asks something, {ask_views.summary(self.session)}"))
+                parts.append(_announce(f"The server asks something, {summary(self.session)}"))
         if self.page == "tasks" and tasks:
             parts.append(self._tasks())
         if self.page == "task" and (tasks or touched or any(event.kind.startswith("call.") for event in events)):
@@ -273,12 +282,12 @@ class Tab:
             return []
         if how in ("added", "reopened") and not ask.settled:
             # Deleted first: a tab that comes back may hear of the same ask twice.
-            card = ask_views.ask_card(self.session, ask, folded=self.session.open_asks > ask_views.FOLDED_ABOVE)
+            card = ask_card(self.session, ask, folded=self.session.open_asks > FOLDED_ABOVE)
             return [
                 partial(f"#ask-{aid}", NOTHING, "delete"),
                 partial("#asks", _part("asks/_card", {"ask": card}), "beforeend"),
             ]
-        card = ask_views.ask_card(self.session, ask, folded=ask.settled)
+        card = ask_card(self.session, ask, folded=ask.settled)
         if ask.settled and (how == "added" or ask.recorded):
             # Nobody saw it open here, so there is no card to settle: it goes straight to the others.
             html = _part("asks/_card", {"ask": card})
@@ -301,7 +310,7 @@ class Tab:
         return partial("#stage", _part("asks/_stage", {"stage": stage_views.stage_view(self.session)}))
 
     def _tasks(self) -> Html:
-        cards, running = task_views.received(self.session), task_views.running(self.session)
+        cards, running = received_cards(self.session), running_view(self.session)
         return partial("#tasks", _part("tasks/_tasks", {"tasks": cards, "running": running}))
 
     def _task(self, touched: set[str] | None = None) -> list[Html]:
@@ -309,17 +318,17 @@ class Tab:
         session, here = self.session, f"#task-{self.of}"
         received, task = session.asks.tasks.get(self.of), session.client_tasks.tasks.get(self.of)
         if received is not None and (touched is None or self.of in touched):
-            card = ask_views.task_card(session, received)
+            card = received_card(session, received)
             drawn = sequence.of_receiver_task(session, received)
             return [partial(here, _part("tasks/_received", {"task": card})), _sequence(drawn)]
         if task is not None:
-            html = _part("tasks/_running", {"task": task_views.task_card(session, task, alone=True)})
+            html = _part("tasks/_running", {"task": running_card(session, task, alone=True)})
             return [partial(here, html), _sequence(sequence.of_client_task(session, task))]
         return []
 
     def _inbox(self) -> list[Html]:
         """The whole column. Cards that are open on the page stay as they are, with what was typed in them."""
-        view = ask_views.inbox_view(self.session)
+        view = inbox_view(self.session)
         opened = markup(_part("asks/_card", {"ask": card}) for card in view.open)
         settled = markup(_part("asks/_card", {"ask": card}) for card in view.settled)
         return [partial("#asks", opened, "innerMorph"), partial("#settled", settled, "innerMorph")]
@@ -331,10 +340,10 @@ class Tab:
         if self.page == "call":
             return [call for call in calls if call.id == self.of]
         if self.page == "tool":
-            index = views.find_tool(self.session.tools, self.of)
+            index = find_item(self.session.tools, self.of)
             tool = self.session.tools.items[index] if index is not None else None
             name = tool.get("name") if isinstance(tool, dict) else None
-            return [call for call in calls if views.is_call_of(call, name)]
+            return [call for call in calls if is_call_of(call, name)]
         if self.page == "prompt":
             name = name_of(self.session, self.of)
             return [call for call in calls if is_get_of(call, name)]
@@ -344,17 +353,17 @@ class Tab:
 
     def _card(self, call: Call) -> Html:
         if self.page == "calls":
-            return _part("calls/_line", {"line": views.call_line(self.session, call)})
-        return _part("calls/_card", {"call": views.call_card(self.session, call)})
+            return _part("calls/_line", {"line": call_line(self.session, call)})
+        return _part("calls/_card", {"call": call_card(self.session, call)})
 
     def _call_alone(self, call: Call) -> Html:
         return self._call_card(call) + _sequence(sequence.of_call(self.session, call))
 
     def _call_card(self, call: Call) -> Html:
-        if views.is_large(call):
+        if is_large(call):
             # This page shows it whole, and a large one is read in a thread: the tab fetches it by itself.
             return _refetch(f"/s/{self.session.id}/calls/{call.id}", f"#call-{call.id}")
-        card = views.call_card(self.session, call, alone=True)
+        card = call_card(self.session, call, alone=True)
         return partial(f"#call-{call.id}", _part("calls/_card", {"call": card}))
 
     def _calls(self, events: list[Event]) -> list[Html] | None:
@@ -387,7 +396,7 @@ class Tab:
                 parts.append(partial(here, self._card(call)))
         if settled:
             last = settled[-1]
-            word = views.CALL_WORDS[last.state][1].lower()
+            word = CALL_WORDS[last.state][1].lower()
             parts.append(_announce(f"Call {last.id.lstrip('c')}: {word}"))
         return parts
 
@@ -418,15 +427,13 @@ class Tab:
             self._stderr_mark = None
             return [self._stderr()]
         if page == "resource":
-            cards = [views.call_card(session, one) for one in reads(session, self.of)]
+            cards = [call_card(session, one) for one in reads(session, self.of)]
             return [*self._resource(set()), partial("#calls", _part("calls/_cards", {"cards": cards}))]
-        calls = self._concerned(views.recent_calls(session))
+        calls = self._concerned(recent_calls(session))
         if page == "calls":
-            return [
-                partial("#calls", _part("calls/_lines", {"lines": [views.call_line(session, one) for one in calls]}))
-            ]
+            return [partial("#calls", _part("calls/_lines", {"lines": [call_line(session, one) for one in calls]}))]
         if page in {"tool", "prompt"}:
-            cards = [views.call_card(session, one) for one in calls[: views.CARDS]]
+            cards = [call_card(session, one) for one in calls[:CARDS]]
             return [partial("#calls", _part("calls/_cards", {"cards": cards}))]
         if page == "call":
             return [self._call_alone(one) for one in calls]
@@ -445,7 +452,7 @@ class Tab:
 
 
 def _part(name: str, values: dict[str, Any]) -> Html:
-    return views.fragment(f"{name}.html", **values)
+    return fragment(f"{name}.html", **values)
 
 
 def _sequence(drawn: sequence.Drawing) -> Html:

@@ -1,15 +1,27 @@
-"""What the server logs and how it answers pings, as parts of a page: the lines that fit a filter, and the last ping."""
+"""What the server logs: by level and logger, with stderr beside it, and the level that is asked of it.
+
+The page and its stream show the newest lines that fit the filter. Every message is in the log of the session too, byte
+for byte, and each line here leads to it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlencode
 
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.core.times import wire_time
 from app.core.wire import StderrLine
 from app.sessions import Workspace
 from app.sessions.server_log import LEVELS, LogLine, rank
-from app.web.kit import html as show_as
+from app.web.kit.frame import Shell, shell
+from app.web.kit.responses import show, wants_json
+from app.web.kit.templates import Context
+from app.web.session.ping import PingView, ping_view
 
 LINES = 200
 STDERR_LINES = 100
@@ -64,22 +76,6 @@ class LoggingView:
     wanted: Wanted
 
 
-@dataclass(slots=True)
-class PingView:
-    """The last ping, and whether they leave by themselves; also a part of the stream (`#ping`)."""
-
-    base: str
-    connected: bool
-    offered: bool
-    """2026-07-28 has no ping."""
-    took: str
-    at: str
-    error: str
-    sent: int
-    failed: int
-    every_ms: int | None
-
-
 def logging_view(session: Workspace, wanted: Wanted) -> LoggingView:
     kept = session.server_log.lines()
     found = [line for line in kept if wanted.fits(line)]
@@ -98,17 +94,59 @@ def logging_view(session: Workspace, wanted: Wanted) -> LoggingView:
     )
 
 
-def ping_view(session: Workspace) -> PingView:
-    pinging = session.pings
-    last = pinging.last
-    return PingView(
-        base=f"/s/{session.id}",
-        connected=session.info.state == "ready",
-        offered=session.wire.ping,
-        took=show_as.duration(last.ms) if last is not None and last.ms is not None else "",
-        at=show_as.time_of_day(last.at) if last is not None else "",
-        error=last.error if last is not None else "",
-        sent=pinging.sent,
-        failed=pinging.failed,
-        every_ms=pinging.every_ms,
+@dataclass(slots=True)
+class Logging(Context):
+    """The log of the server."""
+
+    template: ClassVar[str] = "log/server_log.html"
+    part: ClassVar[str | None] = "log/_server_log.html"
+
+    shell: Shell
+    log: LoggingView
+    loggers: list[str]
+    levels: tuple[str, ...]
+    asked: str
+    can_ask: bool
+    modern: bool
+    ping: PingView
+    json: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json
+
+
+async def logging(request: Request) -> Response:
+    """The log of the server, as the query wants it."""
+    session: Workspace = request.state.session
+    wanted = Wanted.of(request.query_params)
+    view = logging_view(session, wanted)
+    lines = [line for line in session.server_log.lines() if wanted.fits(line)] if wants_json(request) else []
+    return await show(
+        request,
+        Logging(
+            shell=shell(session, "logging", "Logging", of=wanted.query),
+            log=view,
+            loggers=sorted(session.server_log.loggers),
+            levels=LEVELS,
+            asked=session.options.log_level or "",
+            can_ask=session.info.state == "ready" and session.info.offers("logging"),
+            modern=not session.wire.sets_log_level,
+            ping=ping_view(session),
+            json={
+                "messages": [
+                    {
+                        "number": one.number,
+                        "seq": one.seq,
+                        "time": wire_time(one.at),
+                        "level": one.level,
+                        "logger": one.logger or None,
+                        "text": one.text,
+                    }
+                    for one in lines
+                ],
+                "count": view.count,
+                "loggers": session.server_log.loggers,
+                "level": session.options.log_level,
+            },
+        ),
     )

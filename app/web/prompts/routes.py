@@ -12,16 +12,17 @@ from starlette.responses import RedirectResponse, Response
 from app.core.calls import Call
 from app.core.rules import catalogue
 from app.sessions import Workspace
-from app.web.calls import card as call_views
-from app.web.kit import html as show_as
-from app.web.kit import request_bodies as bodies
+from app.web.calls.card import CARDS, CallCard, call_card, recent_calls
+from app.web.door.denied import invalid
+from app.web.kit import json_tree, request_bodies
 from app.web.kit.completion import FieldView
-from app.web.kit.errors import invalid, wants_json
-from app.web.kit.frame import Context, Shell, find_tool, keys_of, shell, text_of
+from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
-from app.web.kit.lookup import LOOK_SECONDS, listed
-from app.web.kit.responses import in_json, show
-from app.web.lists import routes as relisting
+from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.templates import Context
+from app.web.kit.words import text_of
+from app.web.lists.keys import LOOK_SECONDS, find_item, keys_of, listed
+from app.web.lists.routes import read_again, read_on
 from app.web.lists.view import Entry, ListView, Window, icon_text, list_json, list_view
 
 _ARGUMENTS = 200
@@ -88,11 +89,11 @@ async def prompts(request: Request) -> Response:
 
 
 async def refresh(request: Request) -> Response:
-    return await relisting.refresh(request, "prompts", "prompts", _json)
+    return await read_again(request, "prompts", "prompts", _json)
 
 
 async def more(request: Request) -> Response:
-    return await relisting.more(request, "prompts", "prompts", _json)
+    return await read_on(request, "prompts", "prompts", _json)
 
 
 # --------------------------------------------------------------------------------------------------------- one prompt
@@ -118,7 +119,7 @@ class Prompt(Context):
     get_href: str
     complete_href: str
     listed: Html
-    cards: list[call_views.CallCard]
+    cards: list[CallCard]
     raw: Any
 
     def as_json(self) -> dict[str, Any]:
@@ -133,7 +134,7 @@ def is_get_of(call: Call, name: Any) -> bool:
 def name_of(session: Workspace, key: str) -> Any:
     """The name of the prompt that a key stands for; None when there is none."""
     listing = session.lists["prompts"]
-    index = find_tool(listing, key)
+    index = find_item(listing, key)
     item = listing.items[index] if index is not None else None
     return item.get("name") if isinstance(item, dict) else None
 
@@ -166,7 +167,7 @@ def _page(
         if (name := text_of(one.get("name")))
     ]
     name = text_of(item.get("name"))
-    recent = [call for call in call_views.recent_calls(session) if is_get_of(call, item.get("name"))]
+    recent = [call for call in recent_calls(session) if is_get_of(call, item.get("name"))]
     return Prompt(
         shell=shell(session, "prompt", name or key, of=key),
         key=key,
@@ -180,8 +181,8 @@ def _page(
         completes=session.info.offers("completions"),
         get_href=f"/s/{session.id}/prompts/get/{quote(key, safe='~')}",
         complete_href=f"/s/{session.id}/complete",
-        listed=show_as.tree(item, open_depth=2, label="As listed"),
-        cards=[call_views.call_card(session, call) for call in recent[: call_views.CARDS]],
+        listed=json_tree.tree(item, open_depth=2, label="As listed"),
+        cards=[call_card(session, call) for call in recent[:CARDS]],
         raw=item,
     )
 
@@ -203,9 +204,9 @@ async def prompt(request: Request) -> Response:
 async def get(request: Request) -> Response:
     """Ask for the prompt. An argument that must be there and is not comes back with a sentence, unless it is forced."""
     session, key, item = await _find(request)
-    if not bodies.is_form(request):
+    if not request_bodies.is_form(request):
         raise invalid({"": ["Scripts get a prompt by POST /s/{sid}/calls with the method prompts/get."]})
-    body = await bodies.read(request)
+    body = await request_bodies.read(request)
     typed = {name.removeprefix("arg."): body.text(name) for name in body.data if name.startswith("arg.")}
     required = [text_of(one.get("name")) for one in _arguments(item) if one.get("required") is True]
     missing = [name for name in required if not typed.get(name)]

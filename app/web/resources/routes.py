@@ -1,4 +1,4 @@
-"""Resources and their templates: lists, a page for each, reading, subscriptions, and the form of a template.
+"""Resources: the lists of them and of their templates, the page of one, reading it, and subscribing to it.
 
 A resource is addressed by its URI in the query, so one that is not listed has a page too: a template leads there, and
 so does a link in a result. What was read is a call like any other, and its card shows the content.
@@ -6,7 +6,7 @@ so does a link in a result. What was read is a call like any other, and its card
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
@@ -17,18 +17,17 @@ from starlette.responses import RedirectResponse, Response
 from app.core.calls import Call
 from app.core.strict import Closed
 from app.core.times import wire_time
-from app.core.uritemplate import BadTemplate, UriTemplate, Value, Variable
 from app.sessions import Workspace
-from app.web.calls import card as call_views
-from app.web.kit import html as show_as
-from app.web.kit import request_bodies as bodies
-from app.web.kit.completion import FieldView
-from app.web.kit.errors import invalid, unknown, wants_json
-from app.web.kit.frame import Context, Shell, fragment, keys_of, shell, text_of
+from app.web.calls.card import CallCard, call_card
+from app.web.door.denied import unknown
+from app.web.kit import format, json_tree, request_bodies
+from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
-from app.web.kit.lookup import LOOK_SECONDS, listed
-from app.web.kit.responses import in_json, show
-from app.web.lists import routes as relisting
+from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.templates import Context
+from app.web.kit.words import text_of
+from app.web.lists.keys import LOOK_SECONDS, keys_of
+from app.web.lists.routes import read_again, read_on
 from app.web.lists.view import Entry, ListView, Window, annotation_text, icon_text, list_json, list_view
 
 READS = 5
@@ -57,19 +56,12 @@ def resources_view(session: Workspace, window: Window) -> ListView:
             href=resource_href(session, uri),
             title=text_of(item.get("title")) or text_of(item.get("name")),
             description=text_of(item.get("description")),
-            detail=_detail(item),
+            detail=detail(item),
             notes=annotation_text(item.get("annotations")),
             tag=tag,
         )
 
     return list_view(session, "resources", window, entry, href=f"/s/{session.id}/resources")
-
-
-def _detail(item: dict[str, Any]) -> str:
-    """Type and size, as the server says them."""
-    size = item.get("size")
-    said = show_as.size(size) if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else ""
-    return ", ".join(part for part in (text_of(item.get("mimeType"))[:80], said) if part)
 
 
 def templates_view(session: Workspace, window: Window) -> ListView:
@@ -170,19 +162,19 @@ def _timeout(request: Request, session: Workspace) -> float:
 
 
 async def refresh(request: Request) -> Response:
-    return await relisting.refresh(request, "resources", "resources", _resources_json)
+    return await read_again(request, "resources", "resources", _resources_json)
 
 
 async def more(request: Request) -> Response:
-    return await relisting.more(request, "resources", "resources", _resources_json)
+    return await read_on(request, "resources", "resources", _resources_json)
 
 
 async def refresh_templates(request: Request) -> Response:
-    return await relisting.refresh(request, "templates", "resources/templates", _templates_json)
+    return await read_again(request, "templates", "resources/templates", _templates_json)
 
 
 async def more_templates(request: Request) -> Response:
-    return await relisting.more(request, "templates", "resources/templates", _templates_json)
+    return await read_on(request, "templates", "resources/templates", _templates_json)
 
 
 # ------------------------------------------------------------------------------------------------------ one resource
@@ -222,7 +214,7 @@ class Resource(Context):
     icons: str
     listed: Html | None
     watch: WatchView
-    cards: list[call_views.CallCard]
+    cards: list[CallCard]
     json: dict[str, Any]
 
     def as_json(self) -> dict[str, Any]:
@@ -249,9 +241,9 @@ def watch_view(session: Workspace, uri: str) -> WatchView:
         modern=session.wire.listens,
         forced=not session.info.offers("resources"),
         subscribed=one is not None and one.subscribed,
-        since=show_as.time_of_day(one.since) if one is not None and one.since is not None else "",
+        since=format.time_of_day(one.since) if one is not None and one.since is not None else "",
         updates=0 if one is None else one.updates,
-        updated=show_as.time_of_day(one.updated_at) if one is not None and one.updated_at is not None else "",
+        updated=format.time_of_day(one.updated_at) if one is not None and one.updated_at is not None else "",
         refused="" if one is None else one.refused,
     )
 
@@ -275,12 +267,12 @@ async def resource(request: Request) -> Response:
             title=text_of(known.get("title")) or text_of(known.get("name")) or uri,
             name=text_of(known.get("name")),
             description=text_of(known.get("description")),
-            detail=_detail(known),
+            detail=detail(known),
             notes=annotation_text(known.get("annotations")),
             icons=icon_text(known),
-            listed=None if item is None else show_as.tree(item, open_depth=2, label="As listed"),
+            listed=None if item is None else json_tree.tree(item, open_depth=2, label="As listed"),
             watch=watch,
-            cards=[call_views.call_card(session, call) for call in recent],
+            cards=[call_card(session, call) for call in recent],
             json={
                 "uri": uri,
                 "resource": item,
@@ -303,7 +295,7 @@ class _WatchBody(_UriBody):
 async def read(request: Request) -> Response:
     """Read a resource; the answer is a call."""
     session: Workspace = request.state.session
-    wanted = (await bodies.read(request)).read(_UriBody, lambda form: {"uri": form.text("uri")})
+    wanted = (await request_bodies.read(request)).read(_UriBody, lambda form: {"uri": form.text("uri")})
     call = session.start_call("resources/read", {"uri": wanted.uri}, by=request.state.identity)
     return _started(request, session, call, wanted.uri)
 
@@ -311,7 +303,7 @@ async def read(request: Request) -> Response:
 async def subscribe(request: Request) -> Response:
     """Ask the server to tell of changes of a resource, or to stop that."""
     session: Workspace = request.state.session
-    wanted = (await bodies.read(request)).read(
+    wanted = (await request_bodies.read(request)).read(
         _WatchBody, lambda form: {"uri": form.text("uri"), "subscribe": form.text("subscribe") or "true"}
     )
     call = session.resources.subscribe(wanted.uri, wanted.subscribe, by=request.state.identity)
@@ -327,139 +319,8 @@ def _started(request: Request, session: Workspace, call: Call, uri: str) -> Resp
     return RedirectResponse(resource_href(session, uri), 303)
 
 
-# ---------------------------------------------------------------------------------------------------------- templates
-
-
-@dataclass(slots=True)
-class Template(Context):
-    """One template: a field for each of its variables, and the URI that they make."""
-
-    template: ClassVar[str] = "resources/template.html"
-    part: ClassVar[str | None] = "resources/_template_form.html"
-
-    shell: Shell
-    key: str
-    uri_template: str
-    name: str
-    title: str
-    description: str
-    detail: str
-    notes: tuple[str, ...]
-    fields: list[FieldView]
-    problem: str
-    uri: str
-    said: str
-    completes: bool
-    connected: bool
-    read_href: str
-    expand_href: str
-    complete_href: str
-    listed: Html
-    raw: Any = field(default=None)
-
-    def as_json(self) -> dict[str, Any]:
-        return {"template": self.raw, "key": self.key, "variables": [one.name for one in self.fields], "uri": self.uri}
-
-
-async def _find(request: Request) -> tuple[Workspace, str, dict[str, Any]]:
-    session: Workspace = request.state.session
-    return session, *await listed(session, "templates", request.path_params["name"])
-
-
-def value_of(variable: Variable, text: str) -> Value | None:
-    """What was typed for a variable; None when nothing was. Of `{list*}` each line is one, of pairs each is `a=b`."""
-    if not text:
-        return None
-    if not variable.explode:
-        return text
-    lines = [line for line in text.splitlines() if line]
-    if lines and all("=" in line for line in lines):
-        return dict(line.split("=", 1) for line in lines)
-    return lines
-
-
-def _page(session: Workspace, key: str, item: dict[str, Any], values: dict[str, str], said: str = "") -> Template:
-    text = text_of(item.get("uriTemplate"))
-    problem, fields, uri = "", list[FieldView](), ""
-    try:
-        parsed = UriTemplate.parse(text)
-        for number, one in enumerate(parsed.variables):
-            help_text = "one value on each line, or name=value" if one.explode else ""
-            if one.prefix is not None:
-                help_text = f"only the first {show_as.plural(one.prefix, 'character')} are used somewhere"
-            typed = values.get(one.name, "")
-            fields.append(FieldView(one.name, f"arg-{number}", typed, help=help_text, many=one.explode))
-        given = {one.name: value for one in parsed.variables if (value := value_of(one, values.get(one.name, "")))}
-        uri = parsed.expand(given)
-    except BadTemplate as fault:
-        problem = str(fault)
-    base = f"/s/{session.id}"
-    address = quote(key, safe="~")
-    return Template(
-        shell=shell(session, "template", text or key, of=key),
-        key=key,
-        uri_template=text,
-        name=text_of(item.get("name")),
-        title=text_of(item.get("title")) or text_of(item.get("name")) or text,
-        description=text_of(item.get("description")),
-        detail=_detail(item),
-        notes=annotation_text(item.get("annotations")),
-        fields=fields,
-        problem=problem,
-        uri=uri,
-        said=said,
-        completes=session.info.offers("completions"),
-        connected=session.info.state == "ready",
-        read_href=f"{base}/resources/templates/read/{address}",
-        expand_href=f"{base}/resources/templates/expand/{address}",
-        complete_href=f"{base}/complete",
-        listed=show_as.tree(item, open_depth=2, label="As listed"),
-        raw=item,
-    )
-
-
-def _typed(body: bodies.Body) -> dict[str, str]:
-    """The fields of a form that hold arguments; of a JSON body its `arguments`."""
-    if body.is_form:
-        return {name.removeprefix("arg."): body.text(name) for name in body.data if name.startswith("arg.")}
-    given = body.data.get("arguments")
-    return {name: text for name, text in given.items() if isinstance(text, str)} if isinstance(given, dict) else {}
-
-
-async def template(request: Request) -> Response:
-    """The page of a template; values of variables may stand in the query."""
-    session, key, item = await _find(request)
-    values = {name[4:]: text for name, text in request.query_params.items() if name.startswith("arg.")}
-    return await show(request, _page(session, key, item, values))
-
-
-async def expand(request: Request) -> Response:
-    """The URI that the values make, while they are typed."""
-    session, key, item = await _find(request)
-    made = _page(session, key, item, _typed(await bodies.read(request)))
-    if wants_json(request):
-        return in_json({"uri": made.uri, "error": made.problem or None})
-    html = fragment("resources/_expanded.html", uri=made.uri, problem=made.problem)
-    headers = {"cache-control": "no-store"}
-    return Response(show_as.page_bytes(html), media_type="text/html; charset=utf-8", headers=headers)
-
-
-async def read_template(request: Request) -> Response:
-    """Expand the template and read what it names: on to the page of that resource."""
-    session, key, item = await _find(request)
-    typed = _typed(await bodies.read(request))
-    made = _page(session, key, item, typed)
-    empty = [one.name for one in made.fields if not typed.get(one.name)]
-    if made.problem or not made.uri or (made.fields and len(empty) == len(made.fields)):
-        words = made.problem or "Type a value for at least one variable."
-        if wants_json(request):
-            raise invalid({"/arguments": [words]})
-        return await show(request, _page(session, key, item, typed, words), 422)
-    call = session.start_call("resources/read", {"uri": made.uri}, by=request.state.identity)
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        answer = {"id": call.id, "url": url, "state": call.state, "uri": made.uri}
-        return in_json(answer, 202, {"location": url})
-    if "hx-request" in request.headers:
-        return Response(headers={"hx-redirect": resource_href(session, made.uri)})
-    return RedirectResponse(resource_href(session, made.uri), 303)
+def detail(item: dict[str, Any]) -> str:
+    """Type and size, as the server says them."""
+    size = item.get("size")
+    said = format.size(size) if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else ""
+    return ", ".join(part for part in (text_of(item.get("mimeType"))[:80], said) if part)

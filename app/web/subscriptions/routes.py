@@ -13,12 +13,12 @@ from app.core.rules import stateless
 from app.core.strict import Closed
 from app.sessions import Workspace
 from app.sessions.subscriptions import Subscription
-from app.web import views
-from app.web.kit import request_bodies as bodies
-from app.web.kit.errors import unknown, wants_json
-from app.web.kit.responses import in_json, show
+from app.web.door.denied import unknown
+from app.web.kit import request_bodies
+from app.web.kit.frame import Shell, shell
+from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.templates import Context
 from app.web.subscriptions.view import SubscriptionsView, subscription_json, subscriptions_view, task_ids
-from app.web.views import Context, Shell
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class ListenBody(Closed):
     """Also every task that runs now, without naming their ids."""
 
 
-def _of_form(form: bodies.Body) -> dict[str, Any]:
+def _of_form(form: request_bodies.Body) -> dict[str, Any]:
     uris = [line.strip() for line in form.text("uris").splitlines() if line.strip()]
     wanted: dict[str, Any] = {key: form.text(key) == "1" for key in stateless.FLAGS}
     return {"notifications": {**wanted, "resourceSubscriptions": uris}, "tasks": form.text("tasks") == "1"}
@@ -60,14 +60,14 @@ def _of_form(form: bodies.Body) -> dict[str, Any]:
 async def page(request: Request) -> Response:
     session: Workspace = request.state.session
     listed = [subscription_json(one) for one in session.subscriptions.all.values()]
-    shell = views.shell(session, "subscriptions", "Subscriptions")
-    return await show(request, SubscriptionsPage(shell, subscriptions_view(session), {"subscriptions": listed}))
+    frame = shell(session, "subscriptions", "Subscriptions")
+    return await show(request, SubscriptionsPage(frame, subscriptions_view(session), {"subscriptions": listed}))
 
 
 async def begin(request: Request) -> Response:
     """Open a subscription."""
     session: Workspace = request.state.session
-    wanted = (await bodies.read(request)).read(ListenBody, _of_form)
+    wanted = (await request_bodies.read(request)).read(ListenBody, _of_form)
     asked = wanted.notifications.model_dump()
     if wanted.tasks:
         asked["taskIds"] = [*asked["taskIds"], *task_ids(session)]
@@ -77,7 +77,7 @@ async def begin(request: Request) -> Response:
 async def stop(request: Request) -> Response:
     """Stop listening."""
     session, one = _find(request)
-    (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
+    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
     session.subscriptions.stop(one)
     return _done(request, session, one, 200)
 
@@ -85,7 +85,7 @@ async def stop(request: Request) -> Response:
 async def again(request: Request) -> Response:
     """Ask for the same once more."""
     session, one = _find(request)
-    (await bodies.read(request)).read(bodies.Nothing, lambda _: {})
+    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
     return _done(request, session, session.subscriptions.again(one), 202)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.core.times import wire_time
 from app.core.wire import Finding
-from app.web.kit import html as show
+from app.web.kit import format
+from app.web.kit.words import finding_json
 
 if TYPE_CHECKING:
     from app.sessions import Workspace
@@ -81,7 +82,7 @@ def card(one: Subscription) -> SubscriptionCard:
         granted=f"{granted}: not {', '.join(refused)}"[:400] if refused else granted,
         words=one.words,
         heard=one.heard,
-        events=[(show.clock(each.at), each.method, each.about, each.seq) for each in newest],
+        events=[(format.clock(each.at), each.method, each.about, each.seq) for each in newest],
         findings=one.findings[-20:],
         request_seq=one.request_seq,
     )
@@ -122,5 +123,5 @@ def subscription_json(one: Subscription) -> dict[str, Any]:
             for each in one.events
         ],
         "request_seq": one.request_seq,
-        "findings": [show.finding_json(each) for each in one.findings],
+        "findings": [finding_json(each) for each in one.findings],
     }

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from app.web.kit import html as show
+from app.web.kit import format
 
 if TYPE_CHECKING:
     from app.core.tasks.received import ReceiverTask
@@ -103,18 +103,18 @@ def chart(task: ReceiverTask, now: float) -> Chart:
     found.polls = _ticks(task, polls, x)
     fast = sum(tick.fast for tick in found.polls)
     if fast:
-        found.fast_words = f"{show.plural(fast, 'poll')} sooner than {show.duration(task.poll_interval)}"
+        found.fast_words = f"{format.plural(fast, 'poll')} sooner than {format.duration(task.poll_interval)}"
     for visit in fetches:
         until = settled if settled is not None else now
         if visit.at < until:
-            found.waits.append(bar("wait", visit.at, until, f"waits {show.duration((until - visit.at) * 1000)}"))
+            found.waits.append(bar("wait", visit.at, until, f"waits {format.duration((until - visit.at) * 1000)}"))
         else:
             found.fetches.append(Tick(_percent(x(visit.at))))
     found.sent = [Tick(_percent(x(visit.at))) for visit in task.visits if visit.what in ("created", "status")]
     answered = next((visit.at for visit in task.visits if visit.what == "answered"), None)
     found.answered = "" if answered is None else _percent(x(answered))
     if ttl is not None and ttl <= span:
-        found.end, found.end_words = _percent(x(began + ttl)), f"TTL {show.duration(ttl * 1000)}, record dropped"
+        found.end, found.end_words = _percent(x(began + ttl)), f"TTL {format.duration(ttl * 1000)}, record dropped"
     return found
 
 
@@ -158,5 +158,5 @@ def _percent(value: float) -> str:
 def _summary(task: ReceiverTask) -> str:
     polls, fetches = task.polls, sum(visit.what == "tasks/result" for visit in task.visits)
     age = task.updated_at - task.began_at
-    when = f", {task.status} after {show.duration(age * 1000)}" if task.terminal else f", now {task.status}"
-    return f"Strip chart of the task: {show.plural(polls, 'poll')}, {fetches} times tasks/result{when}."
+    when = f", {task.status} after {format.duration(age * 1000)}" if task.terminal else f", now {task.status}"
+    return f"Strip chart of the task: {format.plural(polls, 'poll')}, {fetches} times tasks/result{when}."

@@ -15,14 +15,15 @@ from starlette.responses import RedirectResponse, Response
 from app.core.tasks.running import ClientTask
 from app.sessions import Workspace
 from app.sessions.tasks.running import ClientTasks
-from app.web.asks import card as ask_views
-from app.web.calls import card as call_views
-from app.web.kit import request_bodies as bodies
-from app.web.kit.errors import unknown, wants_json
-from app.web.kit.frame import Twofold, shell
-from app.web.kit.responses import in_json, show
-from app.web.tasks import running as task_views
+from app.web.calls.card import call_card
+from app.web.door.denied import unknown
+from app.web.kit import request_bodies
+from app.web.kit.frame import shell
+from app.web.kit.responses import in_json, show, wants_json
+from app.web.kit.templates import Twofold
 from app.web.tasks import sequence
+from app.web.tasks.received import received_card, received_cards, received_json
+from app.web.tasks.running import running_card, running_json, running_view
 
 # -------------------------------------------------------------------------------------------------------------- GET
 
@@ -41,12 +42,12 @@ def tasks_page(session: Workspace) -> TasksPage:
     return TasksPage(
         page=lambda: {
             "shell": shell(session, "tasks", "Tasks"),
-            "tasks": task_views.received(session),
-            "running": task_views.running(session),
+            "tasks": received_cards(session),
+            "running": running_view(session),
         },
         json=lambda: {
-            "receiver": [ask_views.task_json(task) for task in reversed(session.asks.tasks.values())],
-            "client": [task_views.task_json(task) for task in reversed(session.client_tasks.tasks.values())],
+            "receiver": [received_json(task) for task in reversed(session.asks.tasks.values())],
+            "client": [running_json(task) for task in reversed(session.client_tasks.tasks.values())],
             "capabilities": {"list": capable.list, "cancel": capable.cancel, "toolCall": capable.tools_call},
             "listing": session.client_tasks.listing.state,
         },
@@ -77,10 +78,10 @@ def task_page(session: Workspace, tid: str) -> ReceiverTaskPage | ClientTaskPage
         return ReceiverTaskPage(
             page=lambda: {
                 "shell": shell(session, "task", title, of=tid),
-                "task": ask_views.task_card(session, received),
+                "task": received_card(session, received),
                 "sequence": sequence.of_receiver_task(session, received),
             },
-            json=lambda: ask_views.task_json(received),
+            json=lambda: received_json(received),
         )
     if task is None:
         return None
@@ -88,11 +89,11 @@ def task_page(session: Workspace, tid: str) -> ReceiverTaskPage | ClientTaskPage
     return ClientTaskPage(
         page=lambda: {
             "shell": shell(session, "task", title, of=tid),
-            "task": task_views.task_card(session, task, alone=True),
+            "task": running_card(session, task, alone=True),
             "sequence": sequence.of_client_task(session, task),
-            "call": None if call is None else call_views.call_card(session, call),
+            "call": None if call is None else call_card(session, call),
         },
-        json=lambda: task_views.task_json(task),
+        json=lambda: running_json(task),
     )
 
 
@@ -115,7 +116,7 @@ async def task(request: Request) -> Response:
 async def refresh(request: Request) -> Response:
     """Ask the server for the list of its tasks."""
     session: Workspace = request.state.session
-    await bodies.nothing(request)
+    await request_bodies.nothing(request)
     session.client_tasks.refresh()
     return _begun(request, f"/s/{session.id}/tasks", {"listing": session.client_tasks.listing.state})
 
@@ -139,7 +140,7 @@ async def _act(request: Request, act: Callable[[ClientTasks, ClientTask], object
     session: Workspace = request.state.session
     found = await _find(request)
     act(session.client_tasks, found)
-    return _begun(request, _page(session, found), task_views.task_json(found))
+    return _begun(request, _page(session, found), running_json(found))
 
 
 async def result(request: Request) -> Response:
@@ -161,7 +162,7 @@ def _page(session: Workspace, found: ClientTask) -> str:
 
 async def _find(request: Request) -> ClientTask:
     """The task on the server that the address names; a receiver task has none of these actions."""
-    await bodies.nothing(request)
+    await request_bodies.nothing(request)
     session: Workspace = request.state.session
     found = session.client_tasks.tasks.get(request.path_params["tid"])
     if found is None:

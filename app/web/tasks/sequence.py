@@ -17,7 +17,7 @@ from app.core.calls import Call
 from app.core.figures import measured
 from app.core.tasks.running import ClientTask
 from app.core.tasks.status import STATUSES, TERMINAL
-from app.web.kit import html as show
+from app.web.kit import format
 
 if TYPE_CHECKING:
     from app.core.tasks.received import ReceiverTask
@@ -95,7 +95,7 @@ def drawing(subject: str, base: str, title: str, turns: Iterable[Turn], *, live:
         id=f"sequence-{subject}",
         base=base,
         title=title,
-        summary=f"{show.plural(len(rows), 'step')} between you, Parley and the server. {state}{last}",
+        summary=f"{format.plural(len(rows), 'step')} between you, Parley and the server. {state}{last}",
         height=foot + 4,
         foot=foot,
         lanes=[(_percent(_PLACES[lane]), name) for lane, name in NAMES.items()],
@@ -106,7 +106,7 @@ def drawing(subject: str, base: str, title: str, turns: Iterable[Turn], *, live:
 def _row(turn: Turn, y: int, now: bool) -> Row:
     start, stop = _PLACES[turn.source], _PLACES[turn.target]
     alone = turn.source == turn.target
-    words = show.gist(turn.text, 46 - len(turn.code) // 2) if turn.text else ""
+    words = format.gist(turn.text, 46 - len(turn.code) // 2) if turn.text else ""
     who, whom = NAMES[turn.source], NAMES[turn.target]
     said = f"{turn.code} {turn.text}".strip()
     return Row(
@@ -118,7 +118,7 @@ def _row(turn: Turn, y: int, now: bool) -> Row:
         anchor="start" if alone else "middle",
         right=stop > start,
         alone=alone,
-        time="" if turn.kind == "fold" else show.clock(turn.at),
+        time="" if turn.kind == "fold" else format.clock(turn.at),
         words=words,
         sentence=f"{who}: {said}." if alone else f"{who} to {whom}: {said}.",
         now=now,
@@ -209,7 +209,7 @@ def _call_turns(session: Workspace, call: Call, task: ClientTask | None) -> list
             words = f"a task, {task.visits[0].text}" if made and task is not None and task.visits else "the reply"
             turns.append(Turn(answered.at, "server", "parley", "", words, answered.seq))
     if call.progress is not None:
-        words = f"{show.plural(call.progressed, 'time')}, the last: {measured(call.progress.progress)}"
+        words = f"{format.plural(call.progressed, 'time')}, the last: {measured(call.progress.progress)}"
         if call.progress.total is not None:
             words += f" of {measured(call.progress.total)}"
         turns.append(Turn(call.progress.at, "server", "parley", "notifications/progress", words, None, "tells"))

@@ -13,8 +13,8 @@ import pytest
 from app.core.calls import Call
 from app.core.wire import Finding
 from app.sessions import Session
-from app.web.calls import card as call_views
 from app.web.calls import media
+from app.web.calls.card import call_card, error_name
 from tests.web.asgi import Visitor
 
 EVIL = "<script>alert(1)</script>"
@@ -138,7 +138,7 @@ async def test_a_large_result_comes_in_parts(client: Visitor, victim: Session):
         call = keep(victim, result, cid=cid)
         assert call.reply is not None
         assert len(call.reply) > 1_000_000
-        card = call_views.call_card(victim, call)
+        card = call_card(victim, call)
         assert card.too_large
         base = f"/s/{victim.id}/calls/{cid}"
         shown = await client.get(f"{base}/shown", hx_request="true")
@@ -236,10 +236,10 @@ async def test_contents_of_a_resource_are_shown_by_their_kind(client: Visitor, v
 
 
 def test_codes_have_names():
-    assert call_views.error_name(-32601) == "Method not found"
-    assert call_views.error_name(-32042) == "URL elicitation required"
-    assert call_views.error_name(-32050) == "Server error"
-    assert call_views.error_name(7) == ""
+    assert error_name(-32601) == "Method not found"
+    assert error_name(-32042) == "URL elicitation required"
+    assert error_name(-32050) == "Server error"
+    assert error_name(7) == ""
 
 
 # ---- Markdown, pages in frames, parts of a file

@@ -11,8 +11,8 @@ import pytest
 from app.core.calls import Call
 from app.core.figures import THIN
 from app.sessions import Session
-from app.web.kit import frame as shell
-from app.web.kit import html as render
+from app.web.kit import json_tree, responses
+from app.web.kit.responses import _json_in_pieces, json_bytes
 from tests.drive import call_tool, connected, raw_target
 from tests.floods import MIB, OVER_STDIO, REPLY, torrent
 from tests.web.asgi import Visitor
@@ -91,7 +91,7 @@ async def test_h10_a_large_result_that_many_look_at_is_read_once(
 @pytest.mark.requirement("H11")
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 500])
 def test_h11_json_in_pieces_is_the_same_json(piece: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(shell, "_PIECE", piece)
+    monkeypatch.setattr(responses, "_PIECE", piece)
     values: list[Any] = [
         [],
         {},
@@ -102,7 +102,7 @@ def test_h11_json_in_pieces_is_the_same_json(piece: int, monkeypatch: pytest.Mon
     ]
     values += [[float("nan"), 1.5, "x" * 10], {"a": [{"b": [1, 2, {"c": "\u2028"}]}] * 5}, (1, 2, (3,) * 9), "text", 7]
     for value in values:
-        assert shell._json_in_pieces(value) == shell.json_bytes(value)
+        assert _json_in_pieces(value) == json_bytes(value)
 
 
 # --- long keys --------------------------------------------------------------------------------------------------------
@@ -178,8 +178,8 @@ async def test_m08_what_a_server_says_of_itself_makes_no_page_of_megabytes(clien
 @pytest.mark.parametrize("pointer", ["/~@9", "/~@", "/~@x", "/~@-1", "/a/~@0"])
 def test_m08_a_place_that_is_none_is_nowhere(pointer: str):
     with pytest.raises(KeyError):
-        render.at_pointer({"a": 1, "~@5": 2}, pointer)
-    assert render.at_pointer({"a": 1, "~@5": 2}, "/" + render.step("~@5")) == 2
+        json_tree.at_pointer({"a": 1, "~@5": 2}, pointer)
+    assert json_tree.at_pointer({"a": 1, "~@5": 2}, "/" + json_tree.step("~@5")) == 2
 
 
 @pytest.mark.requirement("M08", "H11")
@@ -188,5 +188,5 @@ def test_m08_searching_below_long_keys_puts_no_long_pointers_together():
     value: object = [{"x": at} for at in range(200_000)]
     for _ in range(150):
         value = {"k" * 500: value}
-    found = render.find(value, "199999")
+    found = json_tree.find(value, "199999")
     assert len(found) == 1 and found[0][1] == 199_999 and found[0][0].endswith("/199999/x")

@@ -261,7 +261,7 @@ async def test_what_breaks_in_us_is_said_without_saying_where(
     def broken(*args: object) -> None:
         raise RuntimeError("secret detail in /srv/parley/app")
 
-    monkeypatch.setattr("app.web.views.about", broken)
+    monkeypatch.setattr("app.web.session.about.about_page", broken)
     for accept in ("text/html", "application/json"):
         answer = await client.get("/about", accept=accept)
         assert answer.status == 500

@@ -199,7 +199,7 @@ async def test_h01_the_path_reaches_no_log_of_ours(app: Starlette, client: Visit
         raise RuntimeError("on purpose")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.web.views.about", broken)
+        patch.setattr("app.web.session.about.about_page", broken)
         assert (await client.get("/about")).status == 500
     assert "on purpose" in caplog.text
     assert app.state.visitors.root not in caplog.text

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.wire import Finding, Message
-from app.web.kit import html as render
+from app.web.kit import format, html, json_tree
+from app.web.kit.markdown import MARKDOWN_CHARACTERS, MARKED, TooMuch, markdown
+from app.web.log.row import log_row
 
 TAGS = {"div", "span", "details", "summary", "p"}
 ANYTHING = st.recursive(
@@ -56,7 +58,7 @@ def message(**changes: Any) -> Message:
 
 @given(ANYTHING)
 def test_a_tree_of_anything_holds_only_our_own_tags(value: Any):
-    found = parsed(str(render.tree(value)))
+    found = parsed(str(json_tree.tree(value)))
     assert {tag for tag, _ in found.found} <= TAGS
     allowed = {"class", "role", "aria-label", "tabindex", "hx-ignore", "open"}
     assert all(set(attributes) <= allowed for _, attributes in found.found)
@@ -64,21 +66,21 @@ def test_a_tree_of_anything_holds_only_our_own_tags(value: Any):
 
 @given(st.text())
 def test_escaped_text_is_text(text: str):
-    html = render.esc(text)
-    assert not set(html) & set("<>\"'\r")
-    assert parsed(html).found == []
+    escaped = html.esc(text)
+    assert not set(escaped) & set("<>\"'\r")
+    assert parsed(escaped).found == []
 
 
 @given(st.text())
 def test_what_hides_or_reorders_text_is_written_out(text: str):
-    assert not set(render.visible(text)) & set("\u202e\u2066\u2028\ufeff\x1b\x07\x00")
+    assert not set(html.visible(text)) & set("\u202e\u2066\u2028\ufeff\x1b\x07\x00")
 
 
 def test_a_deep_value_is_cut_and_said_so():
     value: Any = "bottom"
     for _ in range(10_000):
         value = [value, {}]
-    html = str(render.tree(value))
+    html = str(json_tree.tree(value))
     assert "not shown" in html
     assert "Too large to show whole" in html
 
@@ -86,39 +88,39 @@ def test_a_deep_value_is_cut_and_said_so():
 def test_a_wide_value_is_cut_quickly():
     value = [{"number": index, "name": f"item {index}"} for index in range(50_000)]
     begun = time.perf_counter()
-    html = str(render.tree(value))
+    html = str(json_tree.tree(value))
     assert time.perf_counter() - begun < 1
     assert len(html) < 500_000
     assert "more items" in html
 
 
 def test_a_long_string_is_cut_with_its_rest_counted():
-    html = str(render.tree({"text": "x" * 10_000}))
+    html = str(json_tree.tree({"text": "x" * 10_000}))
     assert "6\u202f000 more characters" in html
 
 
 def test_short_arrays_stand_on_one_line():
-    assert str(render.tree({"seats": ["14C", "2A"]})).count("<details") == 1
+    assert str(json_tree.tree({"seats": ["14C", "2A"]})).count("<details") == 1
 
 
 def test_marks_name_the_spot_by_its_pointer():
-    html = str(render.tree({"hold": {"a/b": 1}}, marks=["/hold/a~1b"]))
+    html = str(json_tree.tree({"hold": {"a/b": 1}}, marks=["/hold/a~1b"]))
     assert html.count(" jh") == 1
 
 
 def test_big_integers_and_exact_numbers_stay_exact():
-    assert "12345678901234567890" in str(render.tree({"n": 12345678901234567890}))
+    assert "12345678901234567890" in str(json_tree.tree({"n": 12345678901234567890}))
 
 
 def test_a_row_escapes_every_text_of_the_server():
     attack = '"><script>alert(1)</script>'
-    row = render.log_row(message(method=attack, gist=attack), (Finding(attack, "must", attack),), "/s/a")
+    row = log_row(message(method=attack, gist=attack), (Finding(attack, "must", attack),), "/s/a")
     assert "script" not in {tag for tag, _ in parsed(row).found}
     assert attack in parsed(row).text
 
 
 def test_a_row_says_its_side_its_kind_and_its_findings():
-    row = render.log_row(message(kind="error", latency_ms=14400.0), (Finding("R5-29", "must", "x"),) * 2, "/s/a")
+    row = log_row(message(kind="error", latency_ms=14400.0), (Finding("R5-29", "must", "x"),) * 2, "/s/a")
     assert "received" in row
     assert "i-res" in row
     assert "14.4 s" in row
@@ -130,7 +132,7 @@ def test_ten_thousand_rows_render_in_well_under_a_second():
     row = message()
     begun = time.thread_time()
     for _ in range(10_000):
-        render.log_row(row, (), "/s/a")
+        log_row(row, (), "/s/a")
     assert time.thread_time() - begun < 1
 
 
@@ -139,41 +141,41 @@ def test_ten_thousand_rows_render_in_well_under_a_second():
     [(None, ""), (0.4, "<1 ms"), (22.4, "22 ms"), (14_400, "14.4 s"), (60_000, "60 s"), (185_000, "3 min 5 s")],
 )
 def test_durations(ms: float | None, words: str):
-    assert render.duration(ms) == words
+    assert format.duration(ms) == words
 
 
 @pytest.mark.parametrize(("n", "words"), [(0, "0 B"), (999, "999 B"), (1127, "1.1 kB"), (3_200_000, "3.2 MB")])
 def test_sizes(n: int, words: str):
-    assert render.size(n) == words
+    assert format.size(n) == words
 
 
 @given(ANYTHING)
 def test_the_type_of_any_schema_has_words(schema: Any):
-    assert render.type_words(schema)
+    assert format.type_words(schema)
 
 
 def test_prose_sets_wire_names_in_mono_and_nothing_else():
-    assert str(render.prose("`jsonrpc` is <b>")) == "<code>jsonrpc</code> is &lt;b&gt;"
+    assert str(html.prose("`jsonrpc` is <b>")) == "<code>jsonrpc</code> is &lt;b&gt;"
 
 
 def test_bytes_that_are_no_text_are_still_shown():
-    assert render.raw_text(b"ok \xff\x00", 100) == ("ok \\xff\x00", 0)
-    assert render.raw_text(b"12345", 3) == ("123", 2)
+    assert format.raw_text(b"ok \xff\x00", 100) == ("ok \\xff\x00", 0)
+    assert format.raw_text(b"12345", 3) == ("123", 2)
 
 
 def test_base64_is_measured_or_refused():
-    assert render.base64_bytes("aGVsbG8=") == 5
-    assert render.base64_bytes("<svg>") is None
+    assert format.base64_bytes("aGVsbG8=") == 5
+    assert format.base64_bytes("<svg>") is None
     for size in (0, 1, 2, 3, 1535, 1536, 3071, 3072, 3073, 3074, 100_000, 100_001):
-        assert render.base64_bytes(base64.b64encode(bytes(size)).decode()) == size
+        assert format.base64_bytes(base64.b64encode(bytes(size)).decode()) == size
     for wrong in ("a", "ab=c" * 2000, "=" * 8000, "a" * 8000 + "<svg>   ", "é" * 8000):
-        assert render.base64_bytes(wrong) is None
-    assert render.base64_bytes(None) is None
+        assert format.base64_bytes(wrong) is None
+    assert format.base64_bytes(None) is None
 
 
 @given(ANYTHING)
 def test_a_lazy_tree_of_anything_holds_only_our_own_tags(value: Any):
-    found = parsed(str(render.tree(value, source="/s/x/calls/c1/branch?root=", max_nodes=5)))
+    found = parsed(str(json_tree.tree(value, source="/s/x/calls/c1/branch?root=", max_nodes=5)))
     assert {tag for tag, _ in found.found} <= TAGS | {"button"}
     allowed = {"class", "role", "aria-label", "tabindex", "hx-ignore", "open", "type"}
     allowed |= {"data-k", "data-lazy", "data-more", "data-tree"}
@@ -182,19 +184,19 @@ def test_a_lazy_tree_of_anything_holds_only_our_own_tags(value: Any):
 
 @given(ANYTHING)
 def test_every_part_that_a_lazy_tree_names_is_a_step_of_a_pointer(value: Any):
-    html = str(render.branch(value, 0))
+    html = str(json_tree.branch(value, 0))
     for _, attributes in parsed(html).found:
         assert "/" not in (attributes.get("data-k") or "")
     if isinstance(value, dict):
         for name in value:
-            assert render.at_pointer(value, f"/{render.step(name)}") is value[name]
+            assert json_tree.at_pointer(value, f"/{json_tree.step(name)}") is value[name]
 
 
 def test_the_rest_of_a_branch_begins_where_the_last_one_ended():
     value = [{"n": n} for n in range(5_000)]
     offset, seen = 0, 0
     for _ in range(50):
-        html = str(render.branch(value, offset, max_nodes=400))
+        html = str(json_tree.branch(value, offset, max_nodes=400))
         seen += html.count("<details")
         more = [attributes["data-more"] for _, attributes in parsed(html).found if "data-more" in attributes]
         if not more:
@@ -207,16 +209,16 @@ def test_the_rest_of_a_branch_begins_where_the_last_one_ended():
 @pytest.mark.parametrize("pointer", ["/9", "/-1", "/x", "/00000000000", "/0/x", "/1/y", "x"])
 def test_a_pointer_that_leads_nowhere_is_a_key_error(pointer: str):
     with pytest.raises(KeyError):
-        render.at_pointer([1, {"x": 2}], pointer if pointer.startswith("/") else "/" + pointer)
+        json_tree.at_pointer([1, {"x": 2}], pointer if pointer.startswith("/") else "/" + pointer)
 
 
 def test_a_search_finds_keys_and_values_in_their_order():
     value = {"Name": 1, "list": [{"x": "my NAME"}, 12, None], "deep": {"a/b~": {"name": []}}}
-    assert [pointer for pointer, _ in render.find(value, "name")] == ["/Name", "/list/0/x", "/deep/a~1b~0/name"]
-    assert render.find(value, "12") == [("/list/1", 12)]
-    assert render.find(value, "null") == [("/list/2", None)]
-    assert len(render.find(["x"] * 1_000, "x")) == 50
-    html = str(render.hits(render.find({"<script>": "<script>"}, "script"), "/s/x?root="))
+    assert [pointer for pointer, _ in json_tree.find(value, "name")] == ["/Name", "/list/0/x", "/deep/a~1b~0/name"]
+    assert json_tree.find(value, "12") == [("/list/1", 12)]
+    assert json_tree.find(value, "null") == [("/list/2", None)]
+    assert len(json_tree.find(["x"] * 1_000, "x")) == 50
+    html = str(json_tree.hits(json_tree.find({"<script>": "<script>"}, "script"), "/s/x?root="))
     assert "<script>" not in html
 
 
@@ -227,11 +229,11 @@ def test_rows_that_repeat_may_be_folded_and_what_is_remarkable_never():
         message(method="x", quiet=True),
         message(method="ping", kind="response"),
     ):
-        assert "data-poll=" in render.log_row(polled, (), "/s/a")
-        assert "data-poll=" not in render.log_row(polled, (finding,), "/s/a")
+        assert "data-poll=" in log_row(polled, (), "/s/a")
+        assert "data-poll=" not in log_row(polled, (finding,), "/s/a")
     for other in (message(), message(method="ping", kind="error"), message(method=None, kind="response")):
-        assert "data-poll=" not in render.log_row(other, (), "/s/a")
-    assert "<b>" not in render.log_row(message(method='"><b>', quiet=True), (), "/s/a")
+        assert "data-poll=" not in log_row(other, (), "/s/a")
+    assert "<b>" not in log_row(message(method='"><b>', quiet=True), (), "/s/a")
 
 
 # ---- Markdown
@@ -278,7 +280,7 @@ EVIL = [
 
 def harmless(text: str) -> Tags:
     """What Markdown made of it, checked: our tags, our attributes, and links that leave the page safely."""
-    found = parsed(str(render.markdown(text)))
+    found = parsed(str(markdown(text)))
     for tag, attributes in found.found:
         assert tag in MARKDOWN_TAGS, (tag, text)
         given_ones = set(attributes)
@@ -311,7 +313,7 @@ def test_markdown_of_an_attack_is_harmless(text: str):
     )
 )
 def test_markdown_of_anything_is_harmless(parts: list[str]):
-    with suppress(render.TooMuch):  # it has so much time, and a machine may be busy: then it is shown as text
+    with suppress(TooMuch):  # it has so much time, and a machine may be busy: then it is shown as text
         harmless("".join(parts))
 
 
@@ -336,21 +338,21 @@ def test_a_link_says_where_it_really_leads_and_an_image_is_only_a_link():
 
 
 def test_markdown_has_a_limit_of_length_and_of_time():
-    with pytest.raises(render.TooMuch, match="Longer than"):
-        render.markdown("a" * (render.MARKDOWN_CHARACTERS + 1))
+    with pytest.raises(TooMuch, match="Longer than"):
+        markdown("a" * (MARKDOWN_CHARACTERS + 1))
     for slow in ("![a", "[", "- a\n", "a*b_"):
-        with pytest.raises(render.TooMuch, match="too long"):
-            render.markdown(slow * (render.MARKDOWN_CHARACTERS // len(slow)), seconds=0.001)
+        with pytest.raises(TooMuch, match="too long"):
+            markdown(slow * (MARKDOWN_CHARACTERS // len(slow)), seconds=0.001)
 
 
 @pytest.mark.parametrize("text", ["5", "hello world", "It costs 3 euros, says O'Neil.", "two\nlines", "a - b"])
 def test_plain_words_are_not_offered_as_markdown(text: str):
-    assert render.MARKED.search(text) is None
+    assert MARKED.search(text) is None
 
 
 @pytest.mark.parametrize("text", ["# a", "*a*", "a `b`", "- a", "x\n1. a", "a\n\nb", "[a](b)", "a|b"])
 def test_what_may_be_markdown_is(text: str):
-    assert render.MARKED.search(text)
+    assert MARKED.search(text)
 
 
 HIDDEN = "a\u200bb"
@@ -358,27 +360,23 @@ HIDDEN = "a\u200bb"
 
 @pytest.mark.requirement("H08")
 def test_h08_a_mark_is_an_element_in_text_and_plain_text_where_no_element_can_be():
-    said = render.esc(HIDDEN)
-    drawn = render.drawn(
-        f'<p title="{said}">{said}</p><textarea>{said}</textarea><option value="{said}">{said}</option>'
-    )
+    said = html.esc(HIDDEN)
+    drawn = html.drawn(f'<p title="{said}">{said}</p><textarea>{said}</textarea><option value="{said}">{said}</option>')
     mark = 'a<span class="mark" title="U+200B ZERO WIDTH SPACE">\\u200b</span>b'
     plain = "a\\u200bb"
     assert drawn == (
         f'<p title="{plain}">{mark}</p><textarea>{plain}</textarea><option value="{plain}">{plain}</option>'
     )
-    svg = render.drawn(f"<svg><text>{said}</text></svg>{said}<p title='>' id=\"{said}\">")
+    svg = html.drawn(f"<svg><text>{said}</text></svg>{said}<p title='>' id=\"{said}\">")
     assert svg == f"<svg><text>{plain}</text></svg>{mark}<p title='>' id=\"{plain}\">"
 
 
 @pytest.mark.requirement("H08")
 @given(st.text(st.sampled_from("\ufdd0\ufdd1\ufdd2<>\"'a =\u200b\U000e0061\U000e003c\U000e0022\u0301"), max_size=40))
 def test_h08_no_text_can_forge_a_mark_or_break_out_of_one(text: str):
-    html = render.drawn(
-        f'<p title="{render.esc(text)}">{render.esc(text)}</p><i data-k="{render.esc_exact(text)}"></i>'
-    )
-    found = parsed(html)
+    page = html.drawn(f'<p title="{html.esc(text)}">{html.esc(text)}</p><i data-k="{html.esc_exact(text)}"></i>')
+    found = parsed(page)
     assert {tag for tag, _ in found.found} <= {"p", "span", "i"}
     assert all(set(attributes) <= {"title", "class", "data-k"} for _, attributes in found.found)
-    assert html.endswith(f'<i data-k="{render.esc_exact(text)}"></i>'), "what is exact stays so"
-    assert found.text == render.visible(text)
+    assert page.endswith(f'<i data-k="{html.esc_exact(text)}"></i>'), "what is exact stays so"
+    assert found.text == html.visible(text)

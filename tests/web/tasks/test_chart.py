@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.tasks.received import ReceiverTask
-from app.web.kit.frame import fragment
+from app.web.kit.templates import fragment
 from app.web.tasks.chart import Chart, chart
 from tests.unit.test_receiver_tasks import Bench, accepted
 

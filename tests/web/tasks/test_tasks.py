@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from app.sessions import Session
 from app.web.live import stream
 from app.web.live import tab as patches
-from app.web.tasks import running as task_views
 from app.web.tasks import sequence
+from app.web.tasks.running import running_card
 from tests.drive import ME, call_tool, connected, settled, until
 from tests.drive_tasks import DONE, begin, task_of, task_peer
 from tests.web.asgi import Visitor
@@ -228,7 +228,7 @@ async def test_many_polls_are_folded_in_the_life_and_in_the_drawing(victim: Sess
         rows = sequence.of_client_task(victim, task).rows
         assert sum(row.turn.code == "tasks/get" for row in rows) == 3
         assert any(row.turn.kind == "fold" and "more of these" in row.words for row in rows)
-        life = task_views.task_card(victim, task, alone=True).life
+        life = running_card(victim, task, alone=True).life
         assert [step.side for step in life].count("fold") == 1
         await call_tool(victim, "release")
         await settled(victim, started)

@@ -9,7 +9,7 @@ import pytest
 
 from app.core.forms import MISSING, Entries
 from app.sessions import Session
-from app.web.tools import routes as tool_forms
+from app.web.tools.form import from_form, from_value, switched, weighs
 from tests.drive import raw_target
 from tests.unit.form_browser import entries
 from tests.web.asgi import Visitor
@@ -60,38 +60,38 @@ def json_form(text: str, **more: str) -> dict[str, str]:
     ],
 )
 def test_form_and_json_say_the_same_in_both_directions(value: dict[str, Any]):
-    drawn = tool_forms.from_value(SCHEMA, value)
+    drawn = from_value(SCHEMA, value)
     assert drawn.mode == "form"
     assert drawn.tree is not None
-    submitted = tool_forms.from_form(SCHEMA, Entries([("_mode", "form"), *entries(drawn.tree)]))
-    as_json = tool_forms.switched(SCHEMA, submitted, "json")
+    submitted = from_form(SCHEMA, Entries([("_mode", "form"), *entries(drawn.tree)]))
+    as_json = switched(SCHEMA, submitted, "json")
     assert as_json.mode == "json"
     assert json.loads(as_json.text) == value
-    back = tool_forms.switched(SCHEMA, tool_forms.from_form(SCHEMA, Entries(json_form(as_json.text).items())), "form")
+    back = switched(SCHEMA, from_form(SCHEMA, Entries(json_form(as_json.text).items())), "form")
     assert back.mode == "form"
     assert back.tree is not None
-    assert tool_forms.from_form(SCHEMA, Entries(entries(back.tree))).value == value
+    assert from_form(SCHEMA, Entries(entries(back.tree))).value == value
 
 
 def test_what_json_cannot_say_keeps_the_form_with_what_was_typed():
     typed = Entries([("_mode", "form"), ("/message", "hi"), ("/count", "three and a half")])
-    stayed = tool_forms.switched(SCHEMA, tool_forms.from_form(SCHEMA, typed), "json")
+    stayed = switched(SCHEMA, from_form(SCHEMA, typed), "json")
     assert stayed.mode == "form"
     assert stayed.tree is not None
     assert any(one.text == "three and a half" and one.errors for one in stayed.tree.walk())
 
 
 def test_arguments_that_are_no_object_stand_in_the_box():
-    drawn = tool_forms.from_value(SCHEMA, [1, 2])
+    drawn = from_value(SCHEMA, [1, 2])
     assert (drawn.mode, json.loads(drawn.text)) == ("json", [1, 2])
-    assert tool_forms.switched(SCHEMA, drawn, "form").mode == "json"
-    assert tool_forms.from_value(SCHEMA, MISSING).mode == "form"
+    assert switched(SCHEMA, drawn, "form").mode == "json"
+    assert from_value(SCHEMA, MISSING).mode == "form"
 
 
 def test_only_much_text_is_heavy():
-    assert not tool_forms.weighs(SCHEMA)
-    assert tool_forms.weighs({"enum": ["x" * 1000] * 100})
-    assert tool_forms.weighs([{"a": [1] * 50_000}])
+    assert not weighs(SCHEMA)
+    assert weighs({"enum": ["x" * 1000] * 100})
+    assert weighs([{"a": [1] * 50_000}])
 
 
 async def test_every_tool_has_a_form(client: Visitor, listed: Session):
@@ -165,7 +165,7 @@ async def test_what_does_not_fit_comes_back_with_sentences_beside_the_fields(cli
 
 
 async def test_fields_that_the_schema_does_not_name_are_dropped(client: Visitor, listed: Session):
-    drawn = tool_forms.from_form(SCHEMA, Entries([("/message", "x"), ("/__proto__/x", "1"), ("/nobody", "2")]))
+    drawn = from_form(SCHEMA, Entries([("/message", "x"), ("/__proto__/x", "1"), ("/nobody", "2")]))
     assert drawn.value == {"message": "x"}
 
 

@@ -6,9 +6,8 @@ owns its answer, so the whole of it stands here: what is declared, `tools/call` 
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from secrets import token_urlsafe
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import anyio
 import mcp_types as types
@@ -18,8 +17,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field, ValidationError
 
 from app.demo import questions
-from app.demo.desk import Context
-from app.demo.peer import TERMINAL, Client, Question, lacking
+from app.demo.asking import TERMINAL, Client, Question, lacking
+from app.demo.errands import Answers, DeskTask, Errand, OnItsCall, Questions
+from app.demo.state import Context
 from app.demo.tools import Arguments, Toolbox, ToolError, complaints, failed, structured
 
 TOOLS = Toolbox()
@@ -41,29 +41,23 @@ class Charter(BaseModel):
     steps: int = Field(description="How many preparations there were.")
 
 
-def whose() -> Question:
-    """The one thing that the desk must know."""
+def asked_for(arguments: CharterArguments) -> Questions:
+    """The one thing that the desk must know, if it may ask."""
+    if not arguments.ask:
+        return {}
     properties = {"who": {"type": "string", "title": "Name", "minLength": 1, "maxLength": 80}}
     params = questions.form("Whose name goes on the charter?", properties, ["who"])
-    return Question("elicitation/create", params, questions.FORM)
+    return {"who": Question("elicitation/create", params, questions.FORM)}
 
 
-class Errand(Protocol):
-    """How a tool reports and asks while it works: on its call, or by its task."""
-
-    async def report(self, step: int, message: str) -> None: ...
-
-    async def ask(self, question: Question) -> dict[str, Any]: ...
-
-
-async def prepare(errand: Errand, arguments: CharterArguments) -> types.CallToolResult:
+async def prepare(errand: Errand, arguments: CharterArguments, asks: Questions) -> types.CallToolResult:
     """Three preparations, and after the second the question."""
     traveller = "nobody in particular"
     for step, message in enumerate(("Found a ship", "Hired a crew", "Loaded the tea"), 1):
         await anyio.sleep(arguments.seconds / STEPS)
-        await errand.report(step, message)
-        if step == STEPS - 1 and arguments.ask:
-            answer = await errand.ask(whose())
+        await errand.report(step, STEPS, message)
+        if step == STEPS - 1 and asks:
+            answer = (await errand.ask(asks))["who"]
             if answer.get("action") != "accept":
                 return failed(f"No charter: the answer was {answer.get('action')}.")
             traveller = str((answer.get("content") or {}).get("who") or traveller)
@@ -71,24 +65,11 @@ async def prepare(errand: Errand, arguments: CharterArguments) -> types.CallTool
     return structured(booked, f"The Dorothea sails for {traveller}.")
 
 
-@dataclass(slots=True)
-class OnItsCall:
-    """A charter that was called plainly."""
-
-    context: Context
-
-    async def report(self, step: int, message: str) -> None:
-        await self.context.session.report_progress(step, STEPS, message)
-
-    async def ask(self, question: Question) -> dict[str, Any]:
-        told = await Client(self.context).ask(question)
-        return told.answer or {"action": told.outcome}
-
-
 @TOOLS.offer("Charter a ferry", CharterArguments, output=Charter)
 async def charter(context: Context, arguments: CharterArguments) -> types.CallToolResult:
     """Takes its time: three preparations with progress, and a question in the middle. Call it as a task, or plainly."""
-    return await prepare(OnItsCall(context), arguments)
+    asks = asked_for(arguments)
+    return await prepare(await OnItsCall.begin(context, asks), arguments, asks)
 
 
 TOOLS["charter"].listed.execution = types.ToolExecution(task_support="optional")
@@ -104,27 +85,17 @@ class WireNotification(types.Notification[dict[str, Any], str]):
         return {"method": self.method, "params": self.params}
 
 
-def now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-@dataclass(slots=True)
-class Running:
+@dataclass(slots=True, kw_only=True)
+class Running(DeskTask):
     """One task of the desk; it is also the errand of the tool that runs in it."""
 
     session: ServerSession
     ttl: int
     token: str | int | None
-    id: str = field(default_factory=lambda: token_urlsafe(24))
-    created: str = field(default_factory=now)
-    updated: str = field(default_factory=now)
     began: float = field(default_factory=anyio.current_time)
-    status: str = "working"
-    message: str | None = None
     result: types.CallToolResult | None = None
-    question: Question | None = None
-    answer: dict[str, Any] | None = None
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    asked: Questions | None = None
+    answers: Answers | None = None
     moved: anyio.Event = field(default_factory=anyio.Event)
     asking: anyio.Lock = field(default_factory=anyio.Lock)
 
@@ -133,69 +104,68 @@ class Running:
         return anyio.current_time() > self.began + self.ttl / 1000
 
     def wire(self) -> dict[str, Any]:
-        task: dict[str, Any] = {"taskId": self.id, "status": self.status, "ttl": self.ttl, "pollInterval": POLL_MS}
-        task |= {"createdAt": self.created, "lastUpdatedAt": self.updated}
-        return task if self.message is None else {**task, "statusMessage": self.message}
+        return {**DeskTask.wire(self), "ttl": self.ttl, "pollInterval": POLL_MS}
 
     def stir(self) -> None:
         """Wake whoever waits for this task to change."""
         self.moved.set()
         self.moved = anyio.Event()
 
-    async def move(self, status: str, message: str | None = None) -> None:
+    async def go_on(self, status: str, message: str | None = None) -> None:
         """Change the status, unless it is final, and tell the client."""
-        if self.status in TERMINAL:
-            return
-        self.status, self.message, self.updated = status, message, now()
-        self.stir()
-        await self.tell("notifications/tasks/status", self.wire())
+        if self.move(status, message):
+            self.stir()
+            await self.tell("notifications/tasks/status", self.wire())
 
     async def tell(self, method: str, params: dict[str, Any]) -> None:
         note = cast("types.ServerNotification", WireNotification(method=method, params=params))
         await self.session.send_notification(note)
 
-    async def report(self, step: int, message: str) -> None:
-        await self.move("working", message)
+    async def report(self, step: int, steps: int, message: str) -> None:
+        await self.go_on("working", message)
         if self.token is not None:
-            params = {"progressToken": self.token, "progress": step, "total": STEPS, "message": message}
+            params = {"progressToken": self.token, "progress": step, "total": steps, "message": message}
             await self.tell("notifications/progress", {**params, "_meta": {RELATED: {"taskId": self.id}}})
 
-    async def ask(self, question: Question) -> dict[str, Any]:
-        """Leave the question for whoever calls `tasks/result`: it travels on that stream."""
-        self.question, self.answer = question, None
-        await self.move("input_required", "The desk has a question.")
-        while self.answer is None:
+    async def ask(self, asks: Questions) -> Answers:
+        """Leave the questions for whoever calls `tasks/result`: they travel on that stream."""
+        self.asked, self.answers = asks, None
+        await self.go_on("input_required", "The desk has a question.")
+        while self.answers is None:
             await self.moved.wait()
-        await self.move("working", "The desk has your answer.")
-        return self.answer
+        await self.go_on("working", "The desk has your answer.")
+        return self.answers
 
     async def work(self, arguments: CharterArguments) -> None:
         """The life of the task; whatever happens in it is its outcome."""
         with self.scope:
             try:
-                self.result = await prepare(self, arguments)
-                await self.move("failed" if self.result.is_error else "completed")
+                self.result = await prepare(self, arguments, asked_for(arguments))
+                await self.go_on("failed" if self.result.is_error else "completed")
             except (ToolError, MCPError) as error:
                 self.result = failed(str(error))
-                await self.move("failed", str(error))
+                await self.go_on("failed", str(error))
 
     async def collect(self, context: Context) -> dict[str, Any]:
         """Wait for the end. Meanwhile ask what there is to ask, on the stream of this very request."""
         while self.status not in TERMINAL:
-            if self.question is None:
+            if self.asked is None:
                 await self.moved.wait()
                 continue
             async with self.asking:
-                question = self.question
-                if question is not None:
-                    params = {**question.params, "_meta": {RELATED: {"taskId": self.id}}}
-                    self.answer = await Client(context).request(question.method, params)
-                    self.question = None
+                if self.asked is not None:
+                    self.answers = {key: await self.put(context, each) for key, each in self.asked.items()}
+                    self.asked = None
                     self.stir()
         if self.result is None:
             raise MCPError(types.INTERNAL_ERROR, f"The task is {self.status}.")
         result = self.result.model_dump(by_alias=True, mode="json", exclude_none=True)
         return {**result, "_meta": {RELATED: {"taskId": self.id}}}
+
+    async def put(self, context: Context, question: Question) -> dict[str, Any]:
+        """Send one question, related to this task, and wait for its answer."""
+        params = {**question.params, "_meta": {RELATED: {"taskId": self.id}}}
+        return await Client(context).request(question.method, params)
 
 
 # --- the middleware
@@ -234,7 +204,7 @@ async def begin(context: Context, params: dict[str, Any]) -> dict[str, Any]:
     meta = params.get("_meta")
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     granted = min(int(ttl), MOST_TTL_MS) if isinstance(ttl, int | float) and ttl > 0 else TTL_MS
-    task = Running(context.session, granted, token)
+    task = Running(id=token_urlsafe(24), session=context.session, ttl=granted, token=token)
     running[task.id] = task
     context.lifespan_context.errands.start_soon(task.work, arguments)
     hint = {"io.modelcontextprotocol/model-immediate-response": "The desk prepares the ferry; look again in a moment."}
@@ -258,7 +228,7 @@ async def cancel(context: Context, params: dict[str, Any]) -> dict[str, Any]:
     if task.status in TERMINAL:
         raise MCPError(types.INVALID_PARAMS, f"The task is {task.status} already and cannot be cancelled.")
     task.scope.cancel()
-    await task.move("cancelled", "Cancelled by the client.")
+    await task.go_on("cancelled", "Cancelled by the client.")
     return task.wire()
 
 

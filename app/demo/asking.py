@@ -14,11 +14,10 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, RootModel
 
 from app.demo import rounds
-from app.demo.desk import Context, Visitor
+from app.demo.state import Context, Visitor, is_modern
 from app.demo.tools import ToolError
 
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
@@ -105,16 +104,13 @@ class Told(BaseModel):
 
     def refuse(self, error: MCPError, gone: bool = False) -> None:
         """Take note of an error; `gone` says that the client does not know the task (any more)."""
-        self.outcome, self.error = "gone" if gone else "refused", refusal(error)
+        self.outcome = "gone" if gone else "refused"
+        self.error = Refusal(code=error.code, message=error.message, data=error.data)
 
     @property
     def accepted(self) -> bool:
         """Whether a person agreed to an elicitation."""
         return self.outcome == "answered" and self.answer is not None and self.answer.get("action") == "accept"
-
-
-def refusal(error: MCPError) -> Refusal:
-    return Refusal(code=error.code, message=error.message, data=error.data)
 
 
 def in_words(told: Told) -> str:
@@ -130,7 +126,7 @@ def in_words(told: Told) -> str:
 
 def lacking(context: Context, needs: Collection[str]) -> str | None:
     """Why these capabilities of the client cannot be used here, in one sentence; nothing if they can."""
-    modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+    modern = is_modern(context)
     if not modern and not context.session.can_send_request:
         return (
             f"This connection ({context.protocol_version}) has no way for a server to send requests: connect over "
@@ -138,8 +134,7 @@ def lacking(context: Context, needs: Collection[str]) -> str | None:
         )
     if modern and any(need.startswith("tasks.") for need in needs):
         return f"Clients have no tasks of their own in {context.protocol_version}: connect with revision 2025-11-25."
-    capabilities = context.session.client_capabilities
-    declared = capabilities.model_dump(by_alias=True, exclude_none=True) if capabilities is not None else {}
+    declared = declared_by(context)
     for need in needs:
         since = max((SINCE[name] for name in SINCE if f"{need}.".startswith(f"{name}.")), default="")
         if context.protocol_version < since:
@@ -147,6 +142,12 @@ def lacking(context: Context, needs: Collection[str]) -> str | None:
         if not declares(declared, need):
             return f"The client did not declare the capability `{need}`, so the desk does not ask."
     return None
+
+
+def declared_by(context: Context) -> dict[str, Any]:
+    """The capabilities of the client, as it declared them."""
+    capabilities = context.session.client_capabilities
+    return capabilities.model_dump(by_alias=True, exclude_none=True) if capabilities is not None else {}
 
 
 def declares(capabilities: Mapping[str, Any], need: str) -> bool:
@@ -172,12 +173,12 @@ def required(needs: Iterable[str]) -> dict[str, Any]:
 
 
 class Client:
-    """The client that made the call which is being answered. Everything that it sends back is a sighting."""
+    """The client that made the call which is being answered."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
         self.visitor: Visitor = context.lifespan_context.visitor(context)
-        self.modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        self.modern = is_modern(context)
 
     def require(self, *needs: str) -> None:
         """ToolError, which becomes a result with `isError`, if the client lacks one of these capabilities.
@@ -198,14 +199,7 @@ class Client:
         """Send one request on the stream of this call; MCPError if the client answers with an error."""
         request = cast("types.ServerRequest", WireRequest(wire_method=method, params=params))
         origin = ServerMessageMetadata(related_request_id=self.context.request_id)
-        task_id = params.get("taskId")
-        try:
-            result = await self.context.session.send_request(request, WireResult, metadata=origin)
-        except MCPError as error:
-            self.visitor.saw("error", method, refusal(error).model_dump(exclude_none=True), task_id)
-            raise
-        self.visitor.saw("answer", method, result.root, task_id)
-        return result.root
+        return (await self.context.session.send_request(request, WireResult, metadata=origin)).root
 
     async def ask(self, question: Question, manner: Manner = PLAINLY) -> Told:
         """Ask and wait for what comes of it. An error of the client is an outcome, not an exception."""
@@ -238,10 +232,11 @@ class Client:
             {"method": each.method, "params": {k: v for k, v in each.params.items() if k != "elicitationId"}}
             for each in questions
         ]
-        answers = talk.ask(*wire)
-        for question, answer in zip(questions, answers, strict=True):
-            self.visitor.saw("answer", question.method, answer)
-        return [Told(answer=answer) for answer in answers]
+        return [Told(answer=answer) for answer in talk.ask(*wire)]
+
+    async def ask_several(self, questions: list[Question]) -> list[Told]:
+        """All of these: in one round where there are rounds, else one after the other."""
+        return self.ask_all(questions) if self.modern else [await self.ask(question) for question in questions]
 
     async def _ask_as_task(self, question: Question, manner: Manner, told: Told) -> None:
         wanted = {} if manner.ttl_ms is None else {"ttl": manner.ttl_ms}

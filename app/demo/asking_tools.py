@@ -1,6 +1,6 @@
 """Tools that ask the client one thing: a form, a link, a model, its roots. Each can ask plainly or as a task.
 
-Scenes with several asks are in `scenes.py`; how an ask travels is in `peer.py`.
+Scenes with several asks are in `scenes.py`; how an ask travels is in `asking.py`.
 """
 
 from secrets import token_urlsafe
@@ -13,10 +13,10 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field
 
 from app.demo import questions
-from app.demo.desk import Context, Visitor
-from app.demo.peer import Client, Collect, Manner, Question, Told, in_words
+from app.demo.asking import Client, Collect, Manner, Question, Told, in_words
+from app.demo.data import Slug
+from app.demo.state import Context, Visitor
 from app.demo.tools import Arguments, Toolbox, ToolError, structured
-from app.demo.world import Slug
 
 TOOLS = Toolbox()
 MOST_SIGN_INS = 20
@@ -67,9 +67,9 @@ async def every_field(context: Context, arguments: EveryFieldArguments) -> types
 def begin_sign_in(visitor: Visitor) -> str:
     """The id of a new sign-in. Only the last few can still be completed."""
     while len(visitor.sign_ins) >= MOST_SIGN_INS:
-        del visitor.sign_ins[next(iter(visitor.sign_ins))]
+        del visitor.sign_ins[0]
     elicitation_id = f"sign-in-{token_urlsafe(12)}"
-    visitor.sign_ins[elicitation_id] = questions.SIGN_IN_PAGE
+    visitor.sign_ins.append(elicitation_id)
     return elicitation_id
 
 
@@ -81,8 +81,8 @@ async def ask_to_sign_in(client: Client, manner: Manner) -> tuple[Told, str | No
         told = await client.ask(questions.link(elicitation_id), manner)
         accepted = told.accepted
     finally:
-        if not accepted:
-            client.visitor.sign_ins.pop(elicitation_id, None)
+        if not accepted and elicitation_id in client.visitor.sign_ins:
+            client.visitor.sign_ins.remove(elicitation_id)
     return told, elicitation_id if accepted else None
 
 
@@ -90,7 +90,8 @@ async def complete_sign_in(
     visitor: Visitor, session: ServerSession, elicitation_id: str, related: types.RequestId | None = None
 ) -> None:
     """The visitor is signed in; tell the client, unless somebody already did."""
-    if visitor.sign_ins.pop(elicitation_id, None) is not None:
+    if elicitation_id in visitor.sign_ins:
+        visitor.sign_ins.remove(elicitation_id)
         visitor.signed_in = True
         await session.send_elicit_complete(elicitation_id, related)
 
@@ -159,7 +160,7 @@ async def needs_sign_in(context: Context, arguments: NeedsSignInArguments) -> ty
         if not told.accepted:
             raise ToolError("Without the harbour office there are no tickets.")
     elif not client.visitor.signed_in:
-        under_way = list(client.visitor.sign_ins)
+        under_way = client.visitor.sign_ins
         params = questions.link_params(under_way[-1] if under_way else begin_sign_in(client.visitor))
         raise MCPError(
             types.URL_ELICITATION_REQUIRED,

@@ -1,6 +1,6 @@
 """The ordinary tools of the desk: text, data, media, progress, large results, a long form, and two ways to fail.
 
-None of them asks the client anything; those that do are in `asks.py` and `scenes.py`.
+None of them asks the client anything; those that do are in `asking_tools.py` and `scenes.py`.
 """
 
 import math
@@ -14,9 +14,9 @@ from mcp.server.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, Field, WithJsonSchema
 
-from app.demo.desk import BOARD, Context, log, say
+from app.demo.data import DESTINATIONS, Departure, Slug, base64, chime, departures, describe, picture
+from app.demo.state import BOARD, Context, log, say
 from app.demo.tools import Arguments, Toolbox, ToolError, structured
-from app.demo.world import DESTINATIONS, Departure, Slug, base64, chime, departures, describe, picture
 
 TOOLS = Toolbox()
 CONTENT_SINCE = {"audio": "2025-03-26", "resource_link": "2025-06-18"}

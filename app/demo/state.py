@@ -6,57 +6,29 @@ stderr. Knows no tool, no resource and no prompt.
 
 import json
 import sys
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import anyio
 import anyio.abc
 import mcp_types as types
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import SubscriptionBus
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from app.demo.world import STATUSES, departures
+from app.demo.data import STATUSES, departures
 
 if TYPE_CHECKING:
-    from app.demo.running import Running
-
-if TYPE_CHECKING:
-    from app.demo.voyages import Voyage
+    from app.demo.tasks_2025 import Running
+    from app.demo.tasks_2026 import Voyage
 
 MOST_SESSIONS = 256
-MOST_SIGHTINGS = 500
 BOARD = "desk://board"
 LOG_LEVELS: tuple[types.LoggingLevel, ...] = get_args(types.LoggingLevel)
-
-
-@dataclass(slots=True)
-class Sighting:
-    """One thing that came from the client: the answer to a request of ours, an error, or a notification."""
-
-    number: int
-    at: str
-    kind: str
-    """`answer`, `error` or `notification`."""
-    method: str
-    body: Any
-    task_id: str | None = None
-    times: int = 1
-    """How often the same came in a row: the polls of a task that does not change are one sighting."""
-
-    def same_as(self, other: "Sighting") -> bool:
-        return (self.kind, self.method, self.task_id, self.body) == (
-            other.kind,
-            other.method,
-            other.task_id,
-            other.body,
-        )
 
 
 @dataclass(slots=True)
@@ -66,26 +38,11 @@ class Visitor:
     log_level: types.LoggingLevel = "info"
     session: ServerSession | None = None
     subscriptions: set[str] = field(default_factory=set)
-    sightings: deque[Sighting] = field(default_factory=lambda: deque(maxlen=MOST_SIGHTINGS))
-    sighted: int = 0
-    """How many sightings there were, also those that are forgotten by now."""
-    looked: int = 0
-    """The number of the last sighting that `what_i_saw` has shown."""
-    sign_ins: dict[str, str] = field(default_factory=dict)
-    """The sign-ins that are under way: the id of the elicitation, and its URL."""
+    sign_ins: list[str] = field(default_factory=list)
+    """The ids of the elicitations whose sign-in is under way."""
     signed_in: bool = False
     running: "dict[str, Running]" = field(default_factory=dict)
     """The tasks that the desk runs for this visitor."""
-
-    def saw(self, kind: str, method: str, body: Any, task_id: str | None = None) -> None:
-        """Remember what the client sent."""
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        sighting = Sighting(self.sighted + 1, at, kind, method, body, task_id)
-        if self.sightings and self.looked < self.sighted and self.sightings[-1].same_as(sighting):
-            self.sightings[-1].times += 1
-            return
-        self.sighted += 1
-        self.sightings.append(sighting)
 
 
 @dataclass(slots=True)
@@ -126,21 +83,16 @@ async def open_desk(server: Server[Desk], bus: SubscriptionBus) -> AsyncIterator
 Context: TypeAlias = ServerRequestContext[Desk, Any]
 
 
-async def watch_notifications(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Middleware: every notification of the client is a sighting, whether anybody here handles it or not."""
-    if ctx.request_id is None and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        params = dict(ctx.params) if ctx.params is not None else {}
-        task_id = params.get("taskId")
-        visitor = ctx.lifespan_context.visitor(ctx)
-        visitor.saw("notification", ctx.method, params, task_id if isinstance(task_id, str) else None)
-    return await call_next(ctx)
+def is_modern(context: Context) -> bool:
+    """Whether this request is of 2026-07-28 or later, where a server sends no requests and has no sessions."""
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 async def log(context: Context, level: types.LoggingLevel, data: str) -> None:
     """Send a log message, if its level is one that this visitor asked for."""
     wanted = context.lifespan_context.visitor(context).log_level
     # In the modern era each request names its own level, and the SDK applies it.
-    if context.protocol_version in MODERN_PROTOCOL_VERSIONS or LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
+    if is_modern(context) or LOG_LEVELS.index(level) >= LOG_LEVELS.index(wanted):
         await context.session.send_log_message(level, data, "nordwind.desk", related_request_id=context.request_id)
 
 

@@ -1,8 +1,7 @@
-"""POST: what was posted becomes one verb of the session. No action waits for the server at the other end.
+"""Sessions and their connections: open, connect, disconnect, close.
 
 The dangerous verb is *connect*: a command that a person has not started before is shown in full and confirmed first
-(R5-71), and every start is logged (R5-73). Answers a form with a redirect, htmx with 204 (the stream brings what
-changed), a script with JSON.
+(R5-71), and every start is logged (R5-73). Nothing here waits for the server at the other end.
 """
 
 from __future__ import annotations
@@ -12,24 +11,32 @@ from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from app.core.errors import Conflict, Gone
 from app.core.options import Options
 from app.core.targets import AnyTarget, DemoTarget, StdioTarget, target_digest
 from app.sessions import Identity, Session, SessionRegistry, Workspace
 from app.sessions.identity import LOCAL
-from app.web import views
-from app.web.calls import card as call_views
+from app.web.calls.result import values
 from app.web.connect import mcp_json as mcpjson
 from app.web.connect import targets
+from app.web.connect.consent import consent
+from app.web.connect.form import ChoiceLine, connect_form
 from app.web.connect.preview import preview
-from app.web.kit import request_bodies as bodies
-from app.web.kit.errors import Denied, invalid, wants_json
-from app.web.kit.lookup import LOOK_SECONDS, call_of, client
+from app.web.door.denied import Denied
+from app.web.kit import request_bodies
+from app.web.kit.lookup import client
 from app.web.kit.request_bodies import Body, FormErrors
-from app.web.kit.responses import in_json, in_json_apart, show
-from app.web.lists import routes as relisting
+from app.web.kit.responses import done, go, in_json, show, wants_json
+from app.web.session.overview import overview_page
+
+
+async def form(request: Request) -> Response:
+    values = {"like": target} if (target := request.query_params.get("target")) else None
+    form = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
+    return await show(request, form)
+
 
 spawns = logging.getLogger("parley.spawn")
 
@@ -40,7 +47,7 @@ spawns = logging.getLogger("parley.spawn")
 async def open_session(request: Request) -> Response:
     """A new session, and at once its connection when the body names a target."""
     registry: SessionRegistry = request.app.state.registry
-    body = await bodies.read(request)
+    body = await request_bodies.read(request)
     if (looked := preview(body)) is not None:
         return await show(request, looked)
     plan = None
@@ -63,54 +70,18 @@ async def open_session(request: Request) -> Response:
     url = f"/s/{session.id}"
     if wants_json(request):
         return in_json({"id": session.id, "url": url}, 201, {"location": url})
-    return _go(request, url)
+    return go(request, url)
 
 
 async def close(request: Request) -> Response:
     """End the connection and forget the session."""
     session: Workspace = request.state.session
-    await bodies.nothing(request)
+    await request_bodies.nothing(request)
     await request.app.state.registry.close(session)
-    call_views.values.closed(session.id)
+    values.closed(session.id)
     if wants_json(request):
         return in_json({"id": session.id, "closed": True})
-    return _go(request, "/")
-
-
-async def options(request: Request) -> Response:
-    """Change what the handshake did not say."""
-    session = client(request)
-    body = await bodies.read(request)
-    now = session.options.model_dump()
-    given = bodies.options_of_form(body) if body.is_form else body.data
-    wanted = Options.model_validate({**now, **given})
-    changes = {key: getattr(wanted, key) for key in given}
-    if body.is_form:
-        # A form sends every field it shows; only what the person changed is a wish.
-        changes = {key: value for key, value in changes.items() if value != now[key]}
-    await session.change_options(changes)
-    if wants_json(request):
-        return in_json(session.options.model_dump(mode="json"))
-    return _done(request, f"/s/{session.id}")
-
-
-async def roots(request: Request) -> Response:
-    """Replace the list of roots, and tell the server."""
-    session = client(request)
-    body = await bodies.read(request)
-    most = request.app.state.settings.limits.roots
-    try:
-        wanted = body.read(bodies.RootsBody, bodies.roots_of_form).roots
-    except FormErrors as fault:
-        if wants_json(request):
-            raise
-        return await show(request, views.roots(session, values=body.data, errors=fault.fields), 422)
-    if len(wanted) > most:
-        raise invalid({"/roots": [f"At most {most} roots."]})
-    await session.set_roots(wanted)
-    if wants_json(request):
-        return in_json(views.roots(session).as_json())
-    return _go(request, f"/s/{session.id}/roots")
+    return go(request, "/")
 
 
 # ---------------------------------------------------------------------------------------------------------- connect
@@ -131,7 +102,7 @@ class _Plan:
 async def connect(request: Request) -> Response:
     """Begin to connect. The page says that it closes the connection that is open; a script has to do so itself."""
     session = client(request)
-    body = await bodies.read(request)
+    body = await request_bodies.read(request)
     if (looked := preview(body)) is not None:
         return await show(request, looked)
     try:
@@ -146,18 +117,18 @@ async def connect(request: Request) -> Response:
         await session.disconnect()
     _start(request.app.state.registry, session, plan, request.state.identity)
     if wants_json(request):
-        return in_json(views.overview(session).as_json(), 202)
-    return _go(request, f"/s/{session.id}")
+        return in_json(overview_page(session).as_json(), 202)
+    return go(request, f"/s/{session.id}")
 
 
 async def disconnect(request: Request) -> Response:
     """Close the connection, or stop connecting; the session and its history stay."""
     session = client(request)
-    await bodies.nothing(request)
+    await request_bodies.nothing(request)
     await session.disconnect()
     if wants_json(request):
-        return in_json(views.overview(session).as_json())
-    return _done(request, f"/s/{session.id}")
+        return in_json(overview_page(session).as_json())
+    return done(request, f"/s/{session.id}")
 
 
 def begin(app: Starlette, target: AnyTarget) -> Session:
@@ -185,7 +156,7 @@ def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
             raise Gone("That list is too old, or Parley was started anew. Paste it again.")
         return _Plan(*chosen)
     if body.is_form and body.text("transport") == "mcpjson":
-        given = body.read(bodies.OptionsBody, lambda form: {"options": bodies.options_of_form(form)})
+        given = body.read(request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)})
         entries = mcpjson.read(body.text("mcp_json"))
         if len(entries) > 1 or entries[0].target is None:
             raise _Choose(entries, given.options)
@@ -202,7 +173,7 @@ def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
         target, options = proposal
         return _Plan(target, options, confirmed=True)
     confirm = {"confirm": body.text("confirm")} if body.is_form and body.text("confirm") else {}
-    wanted = body.read(bodies.ConnectBody, lambda form: targets.connect_of_form(request, form) | confirm)
+    wanted = body.read(request_bodies.ConnectBody, lambda form: targets.connect_of_form(request, form) | confirm)
     targets.refuse_masks(wanted.target, is_form=body.is_form)
     confirmed = wanted.confirm == target_digest(wanted.target)
     return _Plan(wanted.target, wanted.options, confirmed, wanted.probe)
@@ -228,7 +199,7 @@ def _plan_of_kept(registry: SessionRegistry, identity: Identity, body: Body) -> 
             raise FormErrors({"": [words]})
         if not any(name.startswith("option.") for name in body.data):
             return _Plan(kept.target, kept.options)
-        given = body.read(bodies.OptionsBody, lambda form: {"options": bodies.options_of_form(form)})
+        given = body.read(request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)})
         return _Plan(kept.target, given.options)
     raise Gone("That target is no longer remembered. Type it again.")
 
@@ -238,10 +209,10 @@ async def _choices(request: Request, session: Workspace | None, body: Body, choi
     state, identity = request.app.state, request.state.identity
     keep = state.proposals.keep
     lines = [
-        views.ChoiceLine.of(one, keep(identity, one.target, choice.options) if one.target is not None else "")
+        ChoiceLine.of(one, keep(identity, one.target, choice.options) if one.target is not None else "")
         for one in choice.entries
     ]
-    form = views.connect_form(session, state.registry, identity, values=body.data, choices=lines)
+    form = connect_form(session, state.registry, identity, values=body.data, choices=lines)
     return await show(request, form)
 
 
@@ -271,7 +242,7 @@ async def _ask(request: Request, session: Workspace | None, plan: _Plan) -> Resp
         }
         message = "This command was not started before. Post its digest as `confirm` to start it."
         raise Denied(409, "consent", message, detail=shown)
-    return await show(request, views.consent(session, target, reveal=plan.reveal))
+    return await show(request, consent(session, target, reveal=plan.reveal))
 
 
 def _start(registry: SessionRegistry, session: Session, plan: _Plan, by: Identity) -> None:
@@ -297,81 +268,5 @@ async def _form_again(request: Request, session: Workspace | None, body: Body, f
     if wants_json(request):
         raise fault
     state = request.app.state
-    form = views.connect_form(session, state.registry, request.state.identity, values=body.data, errors=fault.fields)
+    form = connect_form(session, state.registry, request.state.identity, values=body.data, errors=fault.fields)
     return await show(request, form, 422)
-
-
-# ------------------------------------------------------------------------------------------------------------ calls
-
-
-async def start_call(request: Request) -> Response:
-    """Send a request of any method. Answers with the call's id, not with its result."""
-    session: Workspace = request.state.session
-    body = await bodies.read(request)
-    wanted = body.read(bodies.CallBody, bodies.call_of_form)
-    if wanted.as_task and session.info.state == "ready":
-        await session.lists.known("tools", LOOK_SECONDS)  # which says whether the tool may be one
-    call = session.start_call(
-        wanted.method,
-        wanted.params,
-        timeout_ms=wanted.timeout_ms,
-        notification=wanted.notification,
-        quiet=wanted.quiet,
-        as_task=wanted.as_task,
-        ttl=wanted.ttl,
-        force=wanted.force,
-        by=request.state.identity,
-    )
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        return in_json({"id": call.id, "url": url, "state": call.state}, 202, {"location": url})
-    return _done(request, url)
-
-
-async def cancel_call(request: Request) -> Response:
-    """Stop a running call; the server is told."""
-    await bodies.nothing(request)
-    session, call = call_of(request)
-    session.cancel_call(call.id)
-    if wants_json(request):
-        return await in_json_apart(await views.call_alone_json(session, call))
-    return _done(request, f"/s/{session.id}/calls/{call.id}")
-
-
-async def retry_call(request: Request) -> Response:
-    """Send the same request once more, as a call of its own: what error -32042 asks for after its links (R4-48)."""
-    await bodies.nothing(request)
-    session, before = call_of(request)
-    if not before.settled:
-        raise Conflict("This call is still running. Wait for it, or cancel it first.")
-    call = session.start_call(before.method, before.params, notification=before.notification, by=request.state.identity)
-    call.retry_of = before.id
-    url = f"/s/{session.id}/calls/{call.id}"
-    if wants_json(request):
-        return in_json({"id": call.id, "url": url, "state": call.state, "retry_of": before.id}, 202, {"location": url})
-    return _done(request, url)
-
-
-async def refresh_tools(request: Request) -> Response:
-    """Ask the server for its list of tools once more."""
-    return await relisting.refresh(request, "tools", "tools", lambda session: views.tools(session).as_json())
-
-
-async def more_tools(request: Request) -> Response:
-    """Ask the server for the next page of its tools."""
-    return await relisting.more(request, "tools", "tools", lambda session: views.tools(session).as_json())
-
-
-# ---------------------------------------------------------------------------------------------------------- answers
-
-
-def _go(request: Request, url: str) -> Response:
-    """On to another page."""
-    if "hx-request" in request.headers:
-        return Response(headers={"hx-redirect": url})
-    return RedirectResponse(url, 303)
-
-
-def _done(request: Request, url: str) -> Response:
-    """It is done. A page with a stream hears of it there; one without goes to where it can be seen."""
-    return Response(status_code=204) if "hx-request" in request.headers else RedirectResponse(url, 303)

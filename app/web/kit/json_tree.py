@@ -1,0 +1,246 @@
+"""The folding view of a JSON value, its branches on demand, and a search in it.
+
+Everything is capped: depth, nodes and lengths are the peer's choice. Knows no session.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
+
+from app.core.figures import grouped
+from app.core.json import pointer as pointers
+from app.web.door.root import at
+
+if TYPE_CHECKING:
+    pass
+from app.web.kit.format import plural
+from app.web.kit.html import Html, esc, esc_exact
+
+MAX_NODES: Final = 2_000
+MAX_STRING: Final = 4_000
+MAX_DEPTH: Final = 60
+MAX_KEY: Final = 500
+"""A longer key is shown by its beginning, and addressed by its place."""
+_SHORT = 72
+
+
+# --------------------------------------------------------------------------------------------------------- JSON view
+
+
+def _scalar(value: Any, max_string: int) -> str:
+    if isinstance(value, str):
+        more = ""
+        if len(value) > max_string:
+            more = f'<span class="jc"> … {grouped(len(value) - max_string)} more characters</span>'
+            value = value[:max_string]
+        return f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}'
+    if value is None or isinstance(value, bool):
+        return f'<span class="jb">{esc(json.dumps(value))}</span>'
+    if isinstance(value, dict | list):
+        return "{}" if isinstance(value, dict) else "[]"
+    return f'<span class="jn">{esc(str(value)[:max_string])}</span>'
+
+
+def _on_one_line(value: list[Any]) -> bool:
+    width = 0
+    for item in value:
+        if isinstance(item, dict | list):
+            return False
+        width += len(item) + 4 if isinstance(item, str) else 8
+        if width > _SHORT:
+            return False
+    return True
+
+
+def step(name: str, place: int | None = None) -> str:
+    """One part of a JSON Pointer. With its `place` among its siblings, a very long name is `~@` and that number: no
+    name is written so, and `at_pointer` knows it."""
+    if place is not None and len(name) > MAX_KEY:
+        return f"~@{place}"
+    return pointers.escape(name)
+
+
+def _key(name: str) -> str:
+    more = f'<span class="jc"> … {grouped(len(name) - MAX_KEY)} more characters</span>' if len(name) > MAX_KEY else ""
+    return f'<span class="jk">{esc(name[:MAX_KEY])}{more}</span>: '
+
+
+class _Tree:
+    """Writes one value as nested `<details>`; stops at the caps and says so.
+
+    A lazy one can be asked for the rest: every line says the last part of its pointer, a branch beyond the caps is
+    empty until it is opened, and a button stands for the members that follow.
+    """
+
+    def __init__(
+        self, open_depth: int, max_nodes: int, max_string: int, marks: frozenset[str], lazy: bool = False
+    ) -> None:
+        self.open_depth, self.left, self.max_string, self.marks = open_depth, max_nodes, max_string, marks
+        self.lazy = lazy
+        self.cut = 0
+        self.out: list[str] = []
+
+    @property
+    def html(self) -> Markup:
+        """What was written so far."""
+        return Markup("".join(self.out))
+
+    def write(self, key: str | None, value: Any, depth: int, pointer: str, part: str = "") -> None:
+        self.left -= 1
+        label = _key(key) if key is not None else ""
+        marked = " jh" if pointer in self.marks else ""
+        at = f' data-k="{esc_exact(part)}"' if self.lazy and depth else ""
+        if isinstance(value, list) and value and _on_one_line(value):
+            self.left -= len(value)
+            inside = ", ".join(_scalar(item, self.max_string) for item in value)
+            self.out.append(f'<div class="l{marked}"{at}>{label}[{inside}]</div>')
+        elif isinstance(value, dict | list) and value:
+            self._branch(Markup(label), value, depth, pointer, Markup(marked), Markup(at))
+        else:
+            self.out.append(f'<div class="l{marked}"{at}>{label}{_scalar(value, self.max_string)}</div>')
+
+    def _branch(
+        self, label: Html, value: dict[str, Any] | list[Any], depth: int, pointer: str, marked: Html, at: Html
+    ) -> None:
+        begin, end, word = ("{", "}", "member") if isinstance(value, dict) else ("[", "]", "item")
+        beyond = depth >= MAX_DEPTH or self.left <= 0
+        if beyond:
+            self.cut += 1
+        if beyond and not self.lazy:
+            self.out.append(
+                f'<div class="l{marked}">{label}{begin}<span class="jc"> {plural(len(value), word)}, not shown '
+                f"</span>{end}</div>"
+            )
+            return
+        opened = " data-lazy" if beyond else " open" if depth < self.open_depth else ""
+        self.out.append(
+            f'<details{opened}{at}><summary class="{marked}">{label}{begin}<span class="jc"> '
+            f"{plural(len(value), word)} {end}</span></summary><div>"
+        )
+        if not beyond:
+            self.members(value, depth, pointer)
+        self.out.append(f'</div><div class="l jz">{end}</div></details>')
+
+    def members(self, value: dict[str, Any] | list[Any], depth: int, pointer: str, offset: int = 0) -> None:
+        """The members of a branch, from one of them on."""
+        word = "member" if isinstance(value, dict) else "item"
+        pairs: Iterable[tuple[str, Any]] = (
+            islice(value.items(), offset, None)
+            if isinstance(value, dict)
+            else ((str(offset + index), item) for index, item in enumerate(islice(value, offset, None)))
+        )
+        for written, (name, item) in enumerate(pairs):
+            if self.left <= 0 and written >= 3:
+                rest = len(value) - offset - written
+                self.cut += rest
+                said = f"… {plural(rest, 'more ' + word, 'more ' + word + 's')}"
+                following = offset + written
+                button = f'<button type="button" class="l jc" data-more="{following:d}">{said}, show the next</button>'
+                self.out.append(button if self.lazy else f'<div class="l jc">{said}</div>')
+                break
+            part = step(name, offset + written)
+            self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{part}", part)
+
+
+def tree(
+    value: Any,
+    *,
+    open_depth: int = 2,
+    max_nodes: int = MAX_NODES,
+    max_string: int = MAX_STRING,
+    marks: Iterable[str] = (),
+    label: str = "JSON",
+    source: str = "",
+) -> Markup:
+    """A JSON value as a folding view: classes only, so it passes a strict style-src; `marks` are pointers.
+
+    `source` is the address that gives the branches which are not written here.
+    """
+    writer = _Tree(open_depth, max_nodes, max_string, frozenset(marks), lazy=bool(source))
+    writer.write(None, value, 0, "")
+    cut = ""
+    if writer.cut and not source:
+        cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>'
+    inside = writer.html
+    asks = f' data-tree="{esc(at(source))}"' if source else ""
+    return Markup(
+        f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>{cut}'
+    )
+
+
+def branch(value: Any, offset: int, *, max_nodes: int = 1_000, max_string: int = MAX_STRING) -> Markup:
+    """The members of one branch of a lazy tree, from `offset` on."""
+    writer = _Tree(2, max_nodes, max_string, frozenset(), lazy=True)
+    if isinstance(value, dict | list):
+        writer.members(value, 0, "", offset)
+    return writer.html
+
+
+def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
+    """What a search found, each with its pointer, as a lazy tree of its own."""
+    writer = _Tree(0, 0, 200, frozenset(), lazy=True)
+    for pointer, value in found:
+        writer.write(pointer or "(the whole)", value, 1, pointer, pointer[1:])
+    inside = writer.html
+    return Markup(
+        f'<div class="json" role="group" aria-label="Found" tabindex="0" data-tree="{esc(at(source))}" hx-ignore>'
+        f"{inside}</div>"
+    )
+
+
+def at_pointer(value: Any, pointer: str) -> Any:
+    """The value at a JSON Pointer. KeyError when there is none."""
+    for part in pointer.split("/")[1:]:
+        if isinstance(value, dict) and part.startswith("~@"):
+            value = _at_place(value, part[2:])
+        else:
+            value = pointers.child(value, pointers.unescape(part))
+    return value
+
+
+def _at_place(value: dict[str, Any], place: str) -> Any:
+    if (found := pointers.index(place, len(value))) is None:
+        raise KeyError(place)
+    return next(islice(value.values(), found, None))
+
+
+def find(value: Any, text: str, limit: int = 50) -> list[tuple[str, Any]]:
+    """Where a text stands in a value, as a key or inside a scalar; in the order of the value, the first `limit`."""
+    wanted = text.lower()
+    if not isinstance(value, dict | list):
+        return [("", value)] if wanted in _words(value) else []
+    found: list[tuple[str, Any]] = []
+    open_at: list[Iterator[tuple[int, str | None, Any]]] = [_children(value)]
+    path = [""]
+    """The steps to where we are; pointers are put together for what is found only, as they can be long."""
+    while open_at and len(found) < limit:
+        for place, name, child in open_at[-1]:
+            part = str(place) if name is None else step(name, place)
+            inside = isinstance(child, dict | list)
+            if (name is not None and wanted in name.lower()) or (not inside and wanted in _words(child)):
+                found.append(("/".join([*path, part]), child))
+            if inside:
+                open_at.append(_children(child))
+                path.append(part)
+            if inside or len(found) == limit:
+                break
+        else:
+            open_at.pop()
+            path.pop()
+    return found
+
+
+def _children(value: dict[str, Any] | list[Any]) -> Iterator[tuple[int, str | None, Any]]:
+    """The children of a container, each with its place, and in an object with its name."""
+    if isinstance(value, list):
+        return ((place, None, child) for place, child in enumerate(value))
+    return ((place, name, child) for place, (name, child) in enumerate(value.items()))
+
+
+def _words(scalar: Any) -> str:
+    return scalar.lower() if isinstance(scalar, str) else json.dumps(scalar)

@@ -1,0 +1,136 @@
+"""The template engine: every address gets its root, nothing that a server wrote can hide or fill a page.
+
+A context says which template it fills and which part of it stands alone. Knows no session and no route.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2.ext import Extension
+from jinja2.filters import do_xmlattr
+from jinja2.nodes import EvalContext
+from jinja2.utils import pass_eval_context
+
+from app import secrecy
+from app.core.figures import grouped, measured
+from app.core.times import wire_time
+from app.web.door.root import at, root
+from app.web.kit import format, html
+from app.web.kit.html import Html
+from app.web.kit.words import CALL_WORDS, LAMPS, LEVEL_WORDS, STATE_WORDS
+
+# ------------------------------------------------------------------------------------------------------- templates
+
+_ADDRESSES = frozenset(
+    {"href", "src", "action", "formaction", "hx-get", "hx-post", "hx-sse:connect"}
+    | {"data-base", "data-complete", "data-copy", "data-form", "data-root", "data-src"}
+)
+"""Attributes that hold an address."""
+_ADDRESS = re.compile(rf'(\s(?:{"|".join(sorted(_ADDRESSES))})=")(?:(?=/)|{{{{(.+?)}}}})')
+
+
+class Rooted(Extension):
+    """Every address in a template gets the root of whoever asked in front of it, when it is one of ours.
+
+    Here and not by each template, so that none can forget it: `href="/about"` and `href="{{ one.href }}"` are written
+    as if Parley began at `/`.
+    """
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return _ADDRESS.sub(
+            lambda found: f"{found[1]}{{{{ ({found[2]})|at }}}}" if found[2] else f"{found[1]}{{{{ root() }}}}", source
+        )
+
+
+@pass_eval_context
+def _attributes(context: EvalContext, values: dict[str, Any]) -> str:
+    """`xmlattr`, with the root before addresses."""
+    return do_xmlattr(context, {name: at(one) if name in _ADDRESSES else one for name, one in values.items()})
+
+
+class Exact(str):
+    """Text that goes into a form field and comes back: nothing in it may be written out as an escape."""
+
+    __slots__ = ()
+
+
+class Name(str):
+    """What a server calls something: even what is ordinary in other texts is marked, so that two names differ (H08)."""
+
+    __slots__ = ()
+
+
+def _finalized(value: Any) -> Any:
+    """Nothing that a template writes can hide or fill the page, unless it says that it must be exact."""
+    if type(value) is str:
+        return html.marked(html.cut(value))
+    if isinstance(value, Name):
+        return html.marked(html.cut(value, html.MAX_NAME), strict=True)
+    return html.exact(value) if isinstance(value, Exact) else value
+
+
+jinja = Environment(
+    loader=FileSystemLoader(html.directory("templates")),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+    extensions=[Rooted],
+    finalize=_finalized,
+)
+jinja.filters.update(
+    size=format.size,
+    number=grouped,
+    clock=format.clock,
+    time_of_day=format.time_of_day,
+    wire_time=wire_time,
+    duration=format.duration,
+    prose=html.prose,
+    gist=format.gist,
+    plural=format.plural,
+    figure=measured,
+)
+
+
+jinja.filters.update(exact=Exact, name=Name, at=at, xmlattr=_attributes)
+jinja.globals.update(asset=html.asset, icons=html.ICONS, root=root, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
+jinja.globals.update(CALL_WORDS=CALL_WORDS, LEVEL_WORDS=LEVEL_WORDS, STATE_WORDS=STATE_WORDS, LAMPS=LAMPS)
+
+
+def fragment(template: str, /, **context: Any) -> Html:
+    """One template as markup; parts for the stream and for htmx."""
+    return html.rendered(jinja.get_template(template).render(context))
+
+
+@dataclass(slots=True)
+class Context:
+    """The base of every context: which page it fills, which part stands for it, and its JSON."""
+
+    template: ClassVar[str]
+    part: ClassVar[str | None] = None
+
+    def as_json(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def values(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@dataclass(slots=True)
+class Twofold(Context):
+    """A context that makes only what is asked for: the values of its template, or its JSON (H12)."""
+
+    page: Callable[[], dict[str, Any]]
+    json: Callable[[], dict[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.json()
+
+    def values(self) -> dict[str, Any]:
+        return self.page()

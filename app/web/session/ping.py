@@ -1,0 +1,84 @@
+"""Pings: one now, or one every so often, and how the last one went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app import bounds
+from app.core.strict import Closed
+from app.core.times import wire_time
+from app.sessions import Workspace
+from app.web.kit import format, request_bodies
+from app.web.kit.responses import in_json, wants_json
+
+
+@dataclass(slots=True)
+class PingView:
+    """The last ping, and whether they leave by themselves; also a part of the stream (`#ping`)."""
+
+    base: str
+    connected: bool
+    offered: bool
+    """2026-07-28 has no ping."""
+    took: str
+    at: str
+    error: str
+    sent: int
+    failed: int
+    every_ms: int | None
+
+
+def ping_view(session: Workspace) -> PingView:
+    pinging = session.pings
+    last = pinging.last
+    return PingView(
+        base=f"/s/{session.id}",
+        connected=session.info.state == "ready",
+        offered=session.wire.ping,
+        took=format.duration(last.ms) if last is not None and last.ms is not None else "",
+        at=format.time_of_day(last.at) if last is not None else "",
+        error=last.error if last is not None else "",
+        sent=pinging.sent,
+        failed=pinging.failed,
+        every_ms=pinging.every_ms,
+    )
+
+
+class PingBody(Closed):
+    """`every_ms` makes pings leave by themselves, null stops that; without it one ping leaves now."""
+
+    every_ms: int | None = Field(default=None, ge=bounds.PING_AT_LEAST_MS, le=bounds.PING_AT_MOST_MS)
+
+
+def _of_form(form: request_bodies.Body) -> dict[str, Any]:
+    return {"every_ms": form.text("every_ms") or None} if "every_ms" in form.data else {}
+
+
+async def ping(request: Request) -> Response:
+    """Ping the server, once or from now on."""
+    session: Workspace = request.state.session
+    wanted = (await request_bodies.read(request)).read(PingBody, _of_form)
+    if "every_ms" in wanted.model_fields_set:
+        session.pings.repeat(wanted.every_ms)
+    else:
+        await session.pings.ping(by=request.state.identity)
+    if wants_json(request):
+        last = session.pings.last
+        return in_json(
+            {
+                "ms": None if last is None else last.ms,
+                "error": (last.error or None) if last is not None else None,
+                "at": None if last is None else wire_time(last.at),
+                "sent": session.pings.sent,
+                "failed": session.pings.failed,
+                "every_ms": session.pings.every_ms,
+            }
+        )
+    if "hx-request" in request.headers:
+        return Response(status_code=204)
+    return RedirectResponse(f"/s/{session.id}/logging", 303)

@@ -1,0 +1,77 @@
+"""The directories that the server may know about: the page, and the form that replaces them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.core.options import Root
+from app.sessions import Workspace
+from app.web.door.denied import invalid
+from app.web.kit import request_bodies
+from app.web.kit.frame import Shell, shell
+from app.web.kit.lookup import client
+from app.web.kit.request_bodies import FormErrors
+from app.web.kit.responses import go, in_json, show, wants_json
+from app.web.kit.templates import Context
+from app.web.kit.words import list_of
+
+
+@dataclass(slots=True)
+class Roots(Context):
+    """The directories the server may know about, and a form to change them."""
+
+    template: ClassVar[str] = "session/roots.html"
+    part: ClassVar[str | None] = "session/_roots.html"
+
+    shell: Shell
+    roots: list[Root]
+    advertised: bool
+    rows: list[tuple[str, str]]
+    errors: dict[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"roots": [root.wire() for root in self.roots]}
+
+
+def roots_page(
+    session: Workspace, *, values: dict[str, Any] | None = None, errors: dict[str, list[str]] | None = None
+) -> Roots:
+    """The roots of a session, with what was typed when it could not be taken."""
+    rows = [(root.uri, root.name or "") for root in session.roots]
+    if values is not None:
+        uris, names = list_of(values, "root_uri"), list_of(values, "root_name")
+        rows = [(uri, names[index] if index < len(names) else "") for index, uri in enumerate(uris)]
+    return Roots(
+        shell=shell(session, "roots", "Roots"),
+        roots=list(session.roots),
+        advertised=session.options.roots,
+        rows=rows,
+        errors={pointer: " ".join(texts) for pointer, texts in (errors or {}).items()},
+    )
+
+
+async def page(request: Request) -> Response:
+    return await show(request, roots_page(request.state.session))
+
+
+async def change(request: Request) -> Response:
+    """Replace the list of roots, and tell the server."""
+    session = client(request)
+    body = await request_bodies.read(request)
+    most = request.app.state.settings.limits.roots
+    try:
+        wanted = body.read(request_bodies.RootsBody, request_bodies.roots_of_form).roots
+    except FormErrors as fault:
+        if wants_json(request):
+            raise
+        return await show(request, roots_page(session, values=body.data, errors=fault.fields), 422)
+    if len(wanted) > most:
+        raise invalid({"/roots": [f"At most {most} roots."]})
+    await session.set_roots(wanted)
+    if wants_json(request):
+        return in_json(roots_page(session).as_json())
+    return go(request, f"/s/{session.id}/roots")

@@ -1,0 +1,252 @@
+"""The form of a tool at one moment: drawn from its schema, filled, read, compared with the schema.
+
+What does not fit gets sentences beside the fields. A heavy schema is handled in a thread (S38). Knows no route.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, TypeVar
+from urllib.parse import quote
+
+import anyio.to_thread
+
+from app.core import forms
+from app.core.calls import Call
+from app.core.forms import MISSING, Entries
+from app.core.json.text import Fault
+from app.core.tasks.running import Support
+from app.sessions import Workspace
+from app.web.calls.card import is_call_of, recent_calls
+from app.web.door.denied import Fields
+from app.web.kit import format
+from app.web.kit.templates import Context
+from app.web.tools.links import Argument, arguments_of
+
+Mode = Literal["form", "json"]
+Result = TypeVar("Result")
+
+HEAVY = 64 * 1024
+"""A schema or a form with more text than this is handled in a thread."""
+_NOT_AN_OBJECT = "The arguments of a tool are a JSON object, like {}."
+
+
+# ---------------------------------------------------------------------------------------------------------- contexts
+
+
+@dataclass(slots=True)
+class ToolAddress:
+    """The tool that an address names."""
+
+    session: Workspace
+    key: str
+    name: str
+    schema: Any
+    heavy: bool
+
+    def href(self, verb: str) -> str:
+        return f"/s/{self.session.id}/tools/{verb}/{quote(self.key, safe='~')}"
+
+    def last(self) -> Call | None:
+        """The newest call of this tool."""
+        calls = recent_calls(self.session)
+        return next((call for call in calls if is_call_of(call, self.name)), None)
+
+
+@dataclass(slots=True)
+class Drawn:
+    """What is in the form at one moment, what it says, and what is wrong with it."""
+
+    mode: Mode
+    tree: forms.Field | None = None
+    text: str = ""
+    value: Any = MISSING
+    unreadable: Fields = field(default_factory=dict)
+    """What cannot be read as a value at all, by pointer."""
+    empty: frozenset[str] = frozenset()
+    """Where that is only an item without a value."""
+    fault: Fault | None = None
+    """Where the JSON text is broken, and with which words."""
+    wrong: Fields = field(default_factory=dict)
+    """What does not fit the schema, by pointer."""
+    said: list[str] = field(default_factory=list)
+    """What has no field to stand beside."""
+    filled_from: str = ""
+    """The number of the call whose arguments these are."""
+    looked_at: bool = False
+    """It was compared with the schema."""
+    ttl: str = ""
+    """How long a task may live, as it was typed."""
+    ttl_wrong: str = ""
+
+    @property
+    def arguments(self) -> Any:
+        return {} if self.value is MISSING else self.value
+
+    def place(self) -> None:
+        """Put what is wrong beside the fields; in the JSON box it becomes a list."""
+        both = {**self.unreadable}
+        for pointer, sentences in self.wrong.items():
+            if pointer not in both:
+                both[pointer] = sentences
+        if self.mode == "form" and self.tree is not None:
+            self.said = forms.place(self.tree, both)
+        else:
+            self.said = [f"{at}: {one}" if at else one for at, sentences in both.items() for one in sentences]
+
+
+@dataclass(slots=True)
+class ToolForm(Context):
+    """The form as a part of the page."""
+
+    template: ClassVar[str] = "tools/_form.html"
+    part: ClassVar[str | None] = "tools/_form.html"
+
+    form: Drawn
+    name: str
+    call_href: str
+    form_href: str
+    check_href: str
+    unchecked: str
+    last: str
+    time_limit: str
+    arguments: list[Argument]
+    refused: bool
+    can_force: bool
+    support: Support
+    """Whether it may be called as a task, and plainly."""
+    speaks_tasks: bool
+    """Whether there is anything to say about tasks here."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"mode": self.form.mode, "arguments": self.form.arguments, "errors": self.form.wrong}
+
+
+@dataclass(slots=True)
+class Checked(Context):
+    """What is to be said about a JSON text while it is typed."""
+
+    template: ClassVar[str] = "tools/_check.html"
+    part: ClassVar[str | None] = "tools/_check.html"
+
+    form: Drawn
+    unchecked: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"unreadable": self.form.unreadable, "wrong": self.form.wrong}
+
+
+# ----------------------------------------------------------------------------------------------------------- drawing
+
+
+def weighs(value: Any, limit: int = HEAVY) -> bool:
+    """Whether a value holds more text than `limit`; stops looking as soon as it knows."""
+    total, stack = 0, [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            total += sum(len(key) for key in node) + 4 * len(node)
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            total += 2 * len(node)
+            stack.extend(node)
+        else:
+            total += len(node) if isinstance(node, str) else 4
+        if total > limit:
+            return True
+    return False
+
+
+async def off(heavy: bool, work: Callable[[], Result]) -> Result:
+    return await anyio.to_thread.run_sync(work) if heavy else work()
+
+
+def from_value(schema: Any, value: Any) -> Drawn:
+    """The form for a value; for one that is no object the JSON box, where everything can stand."""
+    if value is not MISSING and not isinstance(value, dict):
+        return Drawn("json", text=forms.to_json_text(value), value=value)
+    tree = forms.build(schema, value)
+    return Drawn("form", tree=tree, value=value)
+
+
+def from_form(schema: Any, form: Entries) -> Drawn:
+    """The form as it was submitted, in either mode."""
+    if form.first("_mode") == "json":
+        text = form.first("_text") or ""
+        typed = forms.from_json_text(text)
+        drawn = Drawn("json", text=text, value=typed.value, fault=typed.fault)
+        if typed.problem is not None:
+            drawn.unreadable[""] = [typed.problem]
+        return drawn
+    tree = forms.build(schema, form=form)
+    filled = forms.read(tree)
+    return Drawn("form", tree=tree, value=filled.value, unreadable=filled.errors, empty=frozenset(filled.empty))
+
+
+def checked(schema: Any, drawn: Drawn) -> Drawn:
+    """The same, compared with the schema."""
+    drawn.looked_at = True
+    if drawn.mode == "json" and drawn.unreadable:
+        return drawn
+    if drawn.value is not MISSING and not isinstance(drawn.value, dict):
+        drawn.wrong[""] = [_NOT_AN_OBJECT]
+    for pointer, sentences in forms.validate(schema, drawn.arguments).items():
+        drawn.wrong.setdefault(pointer, []).extend(one for one in sentences if one not in drawn.wrong.get(pointer, []))
+    return drawn
+
+
+def switched(schema: Any, drawn: Drawn, to: str) -> Drawn:
+    """The other mode with the same arguments. What the other one could not say stays where it is, with the reason."""
+    if drawn.mode == to:
+        return drawn
+    lost = {at: said for at, said in drawn.unreadable.items() if at not in drawn.empty}
+    if lost:
+        drawn.unreadable = lost
+        drawn.place()
+        return drawn
+    if to == "json":
+        return Drawn("json", text=forms.to_json_text(drawn.arguments), value=drawn.value)
+    if not isinstance(drawn.arguments, dict):
+        drawn.wrong[""] = [_NOT_AN_OBJECT]
+        drawn.place()
+        return drawn
+    return from_value(schema, drawn.arguments)
+
+
+def arguments_of_call(call: Call) -> Any:
+    """The arguments that a call was made with; MISSING when it had none."""
+    return (call.params or {}).get("arguments", MISSING)
+
+
+def unchecked_words(schema: Any) -> str:
+    why = forms.unchecked(schema)
+    return f"{why} The arguments are sent without a check." if why else ""
+
+
+async def tool_form(found: ToolAddress, drawn: Drawn, *, refused: bool = False) -> ToolForm:
+    last, options = found.last(), found.session.options
+    support = found.session.client_tasks.support(found.name)
+    can_force = refused and not (drawn.mode == "json" and bool(drawn.unreadable))
+    return ToolForm(
+        form=drawn,
+        name=found.name,
+        call_href=found.href("call"),
+        form_href=found.href("form"),
+        check_href=found.href("check"),
+        unchecked=await off(found.heavy, lambda: unchecked_words(found.schema)),
+        last=last.id.lstrip("c") if last is not None else "",
+        time_limit=f"time limit {format.duration(options.request_timeout_ms)}"
+        + (", renewed by progress" if options.reset_timeout_on_progress else ""),
+        arguments=arguments_of(found.schema) if drawn.mode == "json" else [],
+        refused=refused,
+        can_force=can_force,
+        support=support,
+        speaks_tasks=found.session.client_tasks.capable.tools_call or support.said in ("required", "optional"),
+    )
+
+
+def in_json_box(schema: Any, drawn: Drawn) -> Drawn:
+    """A form that nobody has touched, in the JSON box. Where there is nothing yet, a value to start from."""
+    value = forms.skeleton(schema) if drawn.value is MISSING else drawn.value
+    return Drawn("json", text=forms.to_json_text(value), value=value, filled_from=drawn.filled_from)
