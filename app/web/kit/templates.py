@@ -47,6 +47,14 @@ class Rooted(Extension):
         )
 
 
+class Unindented(Extension):
+    """Templates are indented for people; pages are sent without. So a break after `%}` is nothing at all, wherever the
+    next line begins, and one before `{%-` likewise."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return "\n".join(line.lstrip(" ") for line in source.split("\n"))
+
+
 @pass_eval_context
 def _attributes(context: EvalContext, values: dict[str, Any]) -> str:
     """`xmlattr`, with the root before addresses."""
@@ -81,7 +89,7 @@ jinja = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     auto_reload=False,
-    extensions=[Rooted],
+    extensions=[Rooted, Unindented],
     finalize=_finalized,
 )
 jinja.filters.update(
