@@ -208,3 +208,9 @@ REFUSAL_BYTES = 64 * KIB
 
 LATEST_RESULT_BYTES = 16 * KIB
 """Up to here the last result of a session is kept as it was read, for whoever looks at it at once."""
+
+PARTS_PER_PATCH = 60
+"""Cards or rows of calls that one message to a tab carries at most; more than that makes it a snapshot."""
+DRAWN_PARTS = 400
+DRAWN_CHARACTERS = 4 * MIB
+"""What is kept of parts that were drawn for one tab, for the other tabs of the session."""

@@ -71,6 +71,7 @@ class EventLog:
     def __init__(self, keep: int) -> None:
         self._events: deque[Event] = deque(maxlen=keep)
         self._changed: Signal | None = None
+        self._of_kinds: dict[frozenset[EventKind], Signal] = {}
         self._awaited: dict[str, _Awaited] = {}
         self.seq = 0
         """The seq of the newest event; 0 before the first."""
@@ -83,6 +84,8 @@ class EventLog:
         if self._changed is not None:
             self._changed.set()
             self._changed = None
+        for kinds in [kinds for kinds in self._of_kinds if kind in kinds] if self._of_kinds else ():
+            self._of_kinds.pop(kinds).set()
         if self._awaited and (awaited := self._awaited.pop(subject, None)) is not None:
             awaited.came.set()
         return event
@@ -98,9 +101,21 @@ class EventLog:
     async def wait(self, mark: int) -> None:
         """Return as soon as there is an event after `mark`."""
         while self.seq <= mark:
-            if self._changed is None:
-                self._changed = Signal()
-            await self._changed.wait()
+            await self.after(mark).wait()
+
+    def after(self, mark: int) -> Signal:
+        """Set as soon as there is an event after `mark`."""
+        if self.seq > mark:
+            signal = Signal()
+            signal.set()
+            return signal
+        if self._changed is None:
+            self._changed = Signal()
+        return self._changed
+
+    def next_of_kind(self, kinds: frozenset[EventKind]) -> Signal:
+        """Set at the next event of one of these kinds; nothing else wakes who waits for it."""
+        return self._of_kinds.setdefault(kinds, Signal())
 
     async def next_of(self, subject: str) -> None:
         """Return at the next event of this subject: twenty calls that wait do not wake each other."""

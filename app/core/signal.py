@@ -34,15 +34,30 @@ class Signal:
 
     async def wait(self) -> None:
         """Return when it has happened. Others get their turn in any case."""
-        if self._set:
-            await anyio.lowlevel.checkpoint()
-            return
-        waiter = asyncio.get_running_loop().create_future()
+        await first_of(self)
+
+    def add(self, waiter: asyncio.Future[None]) -> None:
+        """Somebody waits."""
         if self._waiters is None:
             self._waiters = []
         self._waiters.append(waiter)
-        try:
-            await waiter
-        finally:
-            if self._waiters is not None:
-                self._waiters.remove(waiter)
+
+    def remove(self, waiter: asyncio.Future[None]) -> None:
+        """They wait no longer."""
+        if self._waiters is not None:
+            self._waiters.remove(waiter)
+
+
+async def first_of(*signals: Signal) -> None:
+    """Return when one of these has happened. Others get their turn in any case."""
+    if any(signal.is_set() for signal in signals):
+        await anyio.lowlevel.checkpoint()
+        return
+    waiter = asyncio.get_running_loop().create_future()
+    for signal in signals:
+        signal.add(waiter)
+    try:
+        await waiter
+    finally:
+        for signal in signals:
+            signal.remove(waiter)

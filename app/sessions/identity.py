@@ -13,6 +13,10 @@ class Identity:
     kind: Literal["person", "script"] = "person"
 
 
+Right = Literal["watch", "answer", "act"]
+"""What somebody may do in a session: look at it; answer what its server asks; everything else."""
+ALL_RIGHTS: frozenset[Right] = frozenset(("watch", "answer", "act"))
+
 PARLEY = Identity("parley", "Parley", "script")
 """Ourselves: calls that nobody asked for by hand, like listing the tools."""
 LOCAL = Identity(id="local", name="you", kind="person")

@@ -30,7 +30,7 @@ from app.protocol.connection import Connection
 from app.sessions.asks import Asks
 from app.sessions.calls import Calls
 from app.sessions.compare import Comparisons
-from app.sessions.identity import Identity
+from app.sessions.identity import ALL_RIGHTS, Identity, Right
 from app.sessions.lists import Lists
 from app.sessions.ping import Pings
 from app.sessions.resources import Resources
@@ -136,6 +136,10 @@ class Workspace:
         if self.connection is None or self.info.state != "ready":
             raise NotConnected(then)
         return self.connection
+
+    def rights_of(self, identity: Identity) -> frozenset[Right]:
+        """What somebody may do here: its owner everything, everybody else nothing."""
+        return ALL_RIGHTS if identity.id == self.owner else frozenset()
 
     # ---- idle clock
 

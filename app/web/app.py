@@ -7,7 +7,7 @@ anything else has waited for it. After them comes the MCP SDK.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -23,7 +23,15 @@ from starlette.responses import Response
 
 from app.settings import Settings
 from app.web.door import public
-from app.web.door.guard import BodyLimit, HostCheck, IdentityCheck, OriginCheck, SecurityHeaders, loopback_names
+from app.web.door.guard import (
+    BodyLimit,
+    GuardedRoute,
+    HostCheck,
+    IdentityCheck,
+    OriginCheck,
+    SecurityHeaders,
+    loopback_names,
+)
 from app.web.door.root import BrowserRoot, browser_root
 from app.web.door.visitors import Visitors
 
@@ -36,8 +44,10 @@ def create_app(
     registry: SessionRegistry | None = None,
     *,
     announce: Callable[[str], None] | None = None,
+    more: Iterable[GuardedRoute] = (),
 ) -> Starlette:
-    """The application. `announce` gets each launch code after the first, when the one before is used or expires."""
+    """The application. `announce` gets each launch code after the first, when the one before is used or expires;
+    `more` are addresses beside those of the table."""
     root = browser_root(settings.data_dir)
     visitors = Visitors(settings, root=root, announce=announce)
     app = Starlette(
@@ -59,6 +69,7 @@ def create_app(
     app.state.settings = settings
     app.state.visitors = visitors
     app.state.registry = registry
+    app.state.more = list(more)
     app.state.loaded = anyio.Event()
     app.state.ended = anyio.Event()
     return app
@@ -80,7 +91,8 @@ async def _live(app: Starlette) -> None:
     """Load what the port did not wait for, let the waiting requests through, and keep the sessions until the end."""
 
     table = await anyio.to_thread.run_sync(import_module, "app.web.routes")
-    app.router.routes[:] = table.routes()
+    app.router.routes[:] = [*table.routes(), *app.state.more]
+    app.state.pages = table.pages(app.router.routes)
     # sse-starlette would cut every stream off as soon as a signal comes. We end them ourselves, with a last word.
     import_module("sse_starlette.sse").AppStatus.disable_automatic_graceful_drain()
     from app.sessions import SessionRegistry

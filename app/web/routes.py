@@ -5,7 +5,7 @@ GET shows, POST acts, and nothing else exists. Loaded once the port is open, bec
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,6 +20,7 @@ from app.web.door import public
 from app.web.door.guard import Access, GuardedRoute
 from app.web.kit import completion
 from app.web.live import stream
+from app.web.live.page import Page, Pages
 from app.web.log import page as log
 from app.web.log import server_log
 from app.web.prompts import routes as prompts
@@ -27,6 +28,7 @@ from app.web.resources import routes as resources
 from app.web.resources import template
 from app.web.session import about, options, overview, ping, roots, stderr
 from app.web.subscriptions import routes as subscriptions
+from app.web.surroundings import AROUND, NOTICE
 from app.web.tasks import routes as tasks
 from app.web.tools import routes as tools
 
@@ -34,8 +36,9 @@ Handler = Callable[[Request], Awaitable[Response]]
 IDENTITY, SESSION = Access.IDENTITY, Access.SESSION
 
 
-def get(path: str, handler: Handler, access: Access) -> GuardedRoute:
-    return GuardedRoute(path, handler, access=access, method="GET")
+def get(path: str, handler: Handler | Page, access: Access) -> GuardedRoute:
+    name = handler.handler.__name__ if isinstance(handler, Page) else None
+    return GuardedRoute(path, handler, access=access, method="GET", name=name)
 
 
 def post(path: str, handler: Handler, access: Access) -> GuardedRoute:
@@ -61,7 +64,7 @@ def routes() -> list[GuardedRoute]:
         post("/s/{sid}/close", connect.close, SESSION),
         post("/s/{sid}/options", options.options, SESSION),
         post("/s/{sid}/ping", ping.ping, SESSION),
-        get("/s/{sid}/roots", roots.page, SESSION),
+        get("/s/{sid}/roots", roots.roots, SESSION),
         post("/s/{sid}/roots", roots.change, SESSION),
         get("/s/{sid}/stderr", stderr.stderr, SESSION),
         get("/s/{sid}/palette", palette.palette, SESSION),
@@ -132,7 +135,7 @@ def routes() -> list[GuardedRoute]:
         post("/s/{sid}/tasks/{tid}/result", tasks.result, SESSION),
         post("/s/{sid}/tasks/{tid}/stop", tasks.stop, SESSION),
         post("/s/{sid}/tasks/{tid}/cancel", tasks.cancel, SESSION),
-        get("/s/{sid}/subscriptions", subscriptions.page, SESSION),
+        get("/s/{sid}/subscriptions", subscriptions.subscriptions, SESSION),
         post("/s/{sid}/subscriptions", subscriptions.begin, SESSION),
         post("/s/{sid}/subscriptions/{lid}/stop", subscriptions.stop, SESSION),
         post("/s/{sid}/subscriptions/{lid}/again", subscriptions.again, SESSION),
@@ -142,3 +145,8 @@ def routes() -> list[GuardedRoute]:
         get("/s/{sid}/log/{seq}", log.message, SESSION),
         get("/s/{sid}/logging", server_log.logging, SESSION),
     ]
+
+
+def pages(table: Iterable[GuardedRoute]) -> Pages:
+    """The pages of a session among these addresses, by the names that their tabs use."""
+    return Pages((route.endpoint for route in table if isinstance(route.endpoint, Page)), AROUND, NOTICE)

@@ -5,13 +5,16 @@ An HTTP library would correct half of the attacks before they leave.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import anyio
 from starlette.applications import Starlette
+
+from app.sessions import Workspace
+from tests.drive import HANG
 
 PORT = 6280
 HOST = f"127.0.0.1:{PORT}"
@@ -174,3 +177,27 @@ def browser(app: Starlette, cookie: str) -> Visitor:
         "origin": ORIGIN,
     }
     return Visitor(app, headers, app.state.visitors.root)
+
+
+async def first_patch(visitor: Visitor, session: Workspace, query: str) -> str:
+    """What the stream of a tab says next."""
+    said, got = "", anyio.Event()
+    headers = [(b"host", b"127.0.0.1:6280"), *((k.encode(), v.encode()) for k, v in visitor.headers.items())]
+    path = f"{visitor.root}/s/{session.id}/events"
+    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+             "headers": headers, "http_version": "1.1", "scheme": "http", "root_path": "", "asgi": {"version": "3.0"},
+             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", PORT), "state": {}}  # fmt: skip
+
+    async def receive() -> dict[str, str]:
+        await got.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        nonlocal said
+        said += message.get("body", b"").decode()
+        if "\n\n" in said:
+            got.set()
+
+    with anyio.fail_after(HANG):
+        await visitor.app(scope, receive, send)
+    return said

@@ -16,9 +16,9 @@ from app.sessions import Session
 from app.settings import Limits
 from app.store import FILE, Store
 from app.web.kit import format
-from app.web.live import tab as patches
 from tests.drive import RawPeer, call_tool, connected, until
 from tests.web.asgi import Visitor
+from tests.web.tabs import tab_of
 
 Raw = Callable[..., RawPeer]
 HUGE = 10**18
@@ -62,7 +62,7 @@ async def test_h12_a_task_that_lives_beyond_all_dates_breaks_no_page(
         await script.json(f"/s/{victim.id}{path}")
     assert (await script.json(f"/s/{victim.id}/tasks/{task.id}"))["expires_at"].startswith("9999-12-31T")
     for page in ("overview", "tasks", "task"):
-        assert patches.Tab(victim, page, task.id, None, limits).snapshot().html
+        assert tab_of(victim, page, task.id, None, limits).snapshot().html
 
 
 @pytest.mark.requirement("H12")

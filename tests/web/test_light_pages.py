@@ -13,9 +13,9 @@ from app.sessions import Session
 from app.settings import Limits
 from app.web.calls import result
 from app.web.kit import frame
-from app.web.live.tab import Tab
 from tests.drive import RawPeer, call_tool, connected, until
 from tests.web.asgi import Visitor
+from tests.web.tabs import tab_of
 
 Raw = Callable[..., RawPeer]
 PICTURE = base64.b64encode(bytes(range(256)) * 4096).decode()
@@ -48,7 +48,7 @@ async def test_h12_a_picture_in_a_sampling_request_is_in_no_page_but_its_own(
         page = await client.get(f"/s/{victim.id}{path}")
         assert len(page.body) < LIGHT and PICTURE[:2000] not in page.text, path
         assert "What is on it?" in page.text and "image/png, 1.0 MB" in page.text
-    tab = Tab(victim, "overview", "", 0, limits)
+    tab = tab_of(victim, "overview", "", 0, limits)
     patch = tab.patch()
     assert patch is not None and "What is on it?" in patch.html and len(patch.html) < LIGHT
     assert len(tab.snapshot().html) < LIGHT

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from app.sessions import Session
 from app.web.door.guard import Access, GuardedRoute
+from app.web.live.page import Page
 from tests.web.asgi import Visitor
 from tests.web.table import TABLE, address, each, method
 
@@ -59,7 +60,9 @@ async def test_a_route_that_declares_no_access_level_cannot_be_reached(app: Star
 
 def test_every_handler_of_the_table_exists():
     for route in TABLE:
-        assert callable(getattr(import_module(route.endpoint.__module__), route.name)), route.path
+        page = route.endpoint if isinstance(route.endpoint, Page) else None
+        handler = route.endpoint if page is None else page.handler
+        assert getattr(import_module(handler.__module__), route.name) is route.endpoint, route.path
 
 
 @each(of="GET")

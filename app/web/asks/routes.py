@@ -18,13 +18,14 @@ from app.core.forms import Entries
 from app.sessions import Workspace
 from app.web.asks.card import KINDS, TYPED, AskCard, ask_card, ask_json, filled
 from app.web.asks.sampling import edited, typed_edits
-from app.web.asks.stage import stage_page, stage_view
+from app.web.asks.stage import STAGE, stage_page, stage_view
 from app.web.door.denied import Denied, invalid, unknown
 from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.request_bodies import waiting_seconds
 from app.web.kit.responses import back, by_htmx, done, in_html, in_json, show, show_page, wants_json
 from app.web.kit.templates import Context, fragment
+from app.web.live.page import page
 
 
 @dataclass(slots=True)
@@ -55,6 +56,7 @@ class AskPage(Context):
 # -------------------------------------------------------------------------------------------------------------- GET
 
 
+@page("inbox")
 async def inbox(request: Request) -> Response:
     """What waits for an answer, then what is settled; with `count` only the number."""
     session: Workspace = request.state.session
@@ -66,6 +68,7 @@ async def inbox(request: Request) -> Response:
     return await show(request, lambda: InboxPage(shell(session, "inbox", "Inbox")), lambda: inbox_json(session))
 
 
+@page("ask")
 async def ask(request: Request) -> Response:
     """One ask; with `edit` only the form that changes its request, which no page brings along (H12)."""
     session: Workspace = request.state.session
@@ -77,6 +80,7 @@ async def ask(request: Request) -> Response:
     return in_html(fragment("asks/_edit_fields.html", ask=ask_card(session, found)))
 
 
+@page("stage", STAGE)
 async def stage(request: Request) -> Response:
     """The sequence of asks at the size of a projector, the inbox in the middle."""
     session: Workspace = request.state.session

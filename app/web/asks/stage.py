@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from app.web.asks.card import KINDS, STATES, gist_of
+from app.web.asks.live import ON
 from app.web.kit.frame import Shell, shell
-from app.web.kit.templates import Context
+from app.web.kit.templates import Context, fragment
+from app.web.live.parts import Part
 
 if TYPE_CHECKING:
     from app.core.calls import Call
@@ -129,3 +131,11 @@ class StagePage(Context):
 def stage_page(session: Workspace) -> StagePage:
     """The page of one session."""
     return StagePage(shell(session, "stage", "Stage"), stage_view(session))
+
+
+STAGE = Part(
+    "#stage",
+    (*ON, "call.*", "connection.changed", "listing.changed"),
+    lambda view: fragment("asks/_stage.html", stage=stage_view(view.session)),
+)
+"""The whole of it, whenever the conversation moves."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,6 +21,8 @@ from app.web.kit.html import Html
 from app.web.kit.lookup import call_of
 from app.web.kit.responses import back, show
 from app.web.kit.templates import Context
+from app.web.live.page import page
+from app.web.live.parts import Each, View, refetch
 
 ERAS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 _ROWS = 60
@@ -164,6 +167,17 @@ async def begin(request: Request) -> Response:
     return await back(request, url, lambda: compare_json(session, call), 202, {"location": url})
 
 
+def _compared(view: View) -> Html:
+    return refetch(f"{view.base}/calls/{quote(view.of, safe='')}/compare", "#compare")
+
+
+COMPARED = Each(
+    ("comparison.changed", "call.changed", "call.settled"), lambda *_: "", lambda view, *_: _compared(view), _compared
+)
+"""Two conversations, one of them of another session: the tab fetches both."""
+
+
+@page("compare", COMPARED)
 async def comparison(request: Request) -> Response:
     session, call = call_of(request)
     view = await compare_view(session, call)

@@ -20,6 +20,7 @@ from app.web.kit.frame import Shell, shell
 from app.web.kit.lookup import call_with
 from app.web.kit.responses import go, show, show_page, started, wants_json
 from app.web.kit.templates import Context
+from app.web.live.page import page
 
 _CURSOR: dict[str, Any] = {}
 METHODS: dict[str, dict[str, Any]] = {
@@ -166,6 +167,7 @@ def _page(
     )
 
 
+@page("compose")
 async def compose(request: Request) -> Response:
     """The composer: empty, with a method to start from, or as an earlier call was sent (`from`)."""
     session: Workspace = request.state.session

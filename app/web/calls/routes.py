@@ -8,18 +8,22 @@ from starlette.responses import Response
 from app.core.errors import Conflict
 from app.sessions import Workspace
 from app.web.calls.card import call_alone_json, call_page, calls_json, calls_page
+from app.web.calls.live import ALONE, LINES
 from app.web.kit import request_bodies
 from app.web.kit.lookup import call_of
 from app.web.kit.request_bodies import waiting_seconds
 from app.web.kit.responses import done, show, started
 from app.web.lists.keys import LOOK_SECONDS
+from app.web.live.page import page
 
 
+@page("calls", LINES)
 async def calls(request: Request) -> Response:
     session: Workspace = request.state.session
     return await show(request, lambda: calls_page(session), lambda: calls_json(session))
 
 
+@page("call", ALONE)
 async def call(request: Request) -> Response:
     session, found = call_of(request)
     if seconds := waiting_seconds(request):

@@ -27,6 +27,7 @@ from app.web.kit import request_bodies
 from app.web.kit.lookup import client
 from app.web.kit.request_bodies import Body, FormErrors
 from app.web.kit.responses import done, go, show, show_page, wants_json
+from app.web.live.page import page
 from app.web.session.overview import overview_json
 
 spawns = logging.getLogger("parley.spawn")
@@ -84,11 +85,12 @@ class _Plan:
     reveal: bool = False
 
 
+@page("connect", notice=False)
 async def form(request: Request) -> Response:
     """The connect form of a session; `target` is a kept one to fill it with."""
     values = {"like": target} if (target := request.query_params.get("target")) else None
-    page = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
-    return await show(request, page, page.as_json)
+    filled = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
+    return await show(request, filled, filled.as_json)
 
 
 async def connect(request: Request) -> Response:

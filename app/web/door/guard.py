@@ -60,7 +60,7 @@ class GuardedRoute(Route):
     def __init__(
         self,
         path: str,
-        endpoint: Callable[[Request], Awaitable[Response]],
+        endpoint: Callable[[Request], Awaitable[Response]] | ASGIApp,
         *,
         access: Access,
         method: str,

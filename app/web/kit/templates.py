@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 from jinja2.filters import do_xmlattr
 from jinja2.nodes import EvalContext
@@ -71,8 +72,9 @@ def _finalized(value: Any) -> Any:
     return html.exact(value) if isinstance(value, Exact) else value
 
 
+_folders = ChoiceLoader([FileSystemLoader(html.directory("templates"))])
 jinja = Environment(
-    loader=FileSystemLoader(html.directory("templates")),
+    loader=_folders,
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -100,6 +102,11 @@ jinja.globals.update(asset=html.asset, icons=html.ICONS, root=root, MASK=secrecy
 # The connect form judges names as they are typed, by the same table.
 jinja.globals.update(NAME_WORDS=secrecy.HUMPS, SECRET_NAMES=secrecy.PATTERNS)
 jinja.globals.update(CALL_WORDS=CALL_WORDS, LEVEL_WORDS=LEVEL_WORDS, STATE_WORDS=STATE_WORDS, LAMPS=LAMPS)
+
+
+def also_from(directory: Path) -> None:
+    """Look for templates here too: a page that is not part of Parley brings its own."""
+    _folders.loaders = [*_folders.loaders, FileSystemLoader(directory)]
 
 
 def fragment(template: str, /, **context: Any) -> Html:

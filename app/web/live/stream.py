@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol, cast
+from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.lowlevel
@@ -22,12 +22,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from app.core.events import Event
+from app.core.events import Event, EventKind
+from app.core.signal import Signal, first_of
 from app.core.times import wire_time
 from app.sessions import Workspace
 from app.settings import Limits
 from app.web.door.denied import Denied
 from app.web.kit.html import drawn
+from app.web.live.page import Pages
+from app.web.live.parts import Drawings, View
 from app.web.live.tab import Tab
 
 logger = logging.getLogger("parley.stream")
@@ -53,7 +56,7 @@ class Stream:
     """One open stream of one browser, or of a script."""
 
     browser: str | None
-    ended: anyio.Event = field(default_factory=anyio.Event)
+    ended: Signal = field(default_factory=Signal)
     reason: str = ""
 
     def end(self, reason: str) -> None:
@@ -68,6 +71,7 @@ class StreamHub:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._streams: dict[Stream, None] = {}
+        self._drawings: WeakKeyDictionary[Workspace, Drawings] = WeakKeyDictionary()
         self._stopped = False
 
     def __len__(self) -> int:
@@ -85,7 +89,12 @@ class StreamHub:
         self._streams[stream] = None
         return stream
 
+    def drawings(self, session: Workspace) -> Drawings:
+        """What the tabs of a session share."""
+        return self._drawings.setdefault(session, Drawings())
+
     def close(self, stream: Stream) -> None:
+        """It is over."""
         self._streams.pop(stream, None)
 
     def shutdown(self) -> None:
@@ -128,21 +137,33 @@ async def events(request: Request) -> Response:
     if request.method == "HEAD":
         return Response(media_type="text/event-stream")
     session: Workspace = request.state.session
-    hub: StreamHub = request.app.state.streams
-    limits: Limits = request.app.state.settings.limits
+    state = request.app.state
+    hub, limits, pages = cast(StreamHub, state.streams), cast(Limits, state.settings.limits), cast(Pages, state.pages)
     if len(hub) >= limits.streams:
         raise Denied(429, "too_many", "Too many streams are open.", headers={"retry-after": "15"})
     since, query = _since(request), request.query_params
+    browser = getattr(request.state, "browser", None)
     if query.get("format") == "json":
         content: Content = JsonContent(session, since, limits, query.get("of", ""))
-    else:
-        content = PatchContent(Tab(session, query.get("page", ""), query.get("of", ""), since, limits), limits)
-    return EventStream(
-        _watched(content, hub, getattr(request.state, "browser", None), session),
-        ping=limits.stream_ping_seconds,
-        send_timeout=limits.stream_send_seconds,
-        sep="\n",
-    )
+        return _response(_watched(content, hub, browser, session), limits)
+    rights, drawings = session.rights_of(request.state.identity), hub.drawings(session)
+    view = View(session, query.get("page", ""), query.get("of", ""), rights, limits, drawings)
+    tab = Tab(view, pages.shown(view.page), since)
+    return _response(_shared(drawings, _watched(PatchContent(tab, limits), hub, browser, session)), limits)
+
+
+def _response(messages: AsyncIterator[bytes], limits: Limits) -> Response:
+    return EventStream(messages, ping=limits.stream_ping_seconds, send_timeout=limits.stream_send_seconds, sep="\n")
+
+
+async def _shared(drawings: Drawings, messages: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Count a tab among those that share what is drawn."""
+    drawings.opened()
+    try:
+        async for message in messages:
+            yield message
+    finally:
+        drawings.closed()
 
 
 async def _watched(content: Content, hub: StreamHub, browser: str | None, session: Workspace) -> AsyncIterator[bytes]:
@@ -156,85 +177,71 @@ async def _watched(content: Content, hub: StreamHub, browser: str | None, sessio
             if stream.ended.is_set() or session.closed:
                 yield encode(stream.reason or "closed", event="bye")
                 return
-            await _wait(stream, content)
+            await content.more(stream.ended)
     finally:
         session.stream_closed()
         hub.close(stream)
 
 
-async def _wait(stream: Stream, content: Content) -> None:
-    """Until there is something to say, or the stream is ended from outside."""
-    async with anyio.create_task_group() as group:
-
-        async def until_ended() -> None:
-            await stream.ended.wait()
-            group.cancel_scope.cancel()
-
-        group.start_soon(until_ended)
-        await content.more()
-        group.cancel_scope.cancel()
-
-
-class Content:
+class Content(Protocol):
     """What a stream says: all of it for now, and a wait until there is more."""
 
     def now(self) -> AsyncIterator[bytes]:
-        raise NotImplementedError
+        """The messages that say what there is to say."""
 
-    async def more(self) -> None:
-        raise NotImplementedError
+    async def more(self, ended: Signal) -> None:
+        """Return when there is more to say, or the stream is ended from outside."""
 
 
-_URGENT: Final = frozenset({"call.settled", "ask.added", "ask.reopened", "ask.settled", "ask.withdrawn"})
-"""What somebody is waiting for: it does not wait for the end of a window."""
+_URGENT: Final[frozenset[EventKind]] = frozenset(
+    {"call.settled", "ask.added", "ask.reopened", "ask.settled", "ask.withdrawn"}
+)
+"""What a person is waiting for."""
 _TURNS: Final = 6
-"""Turns of the loop that a first patch waits for what follows from the same message: its ask, its settled call."""
-_LOOKS: Final = 8
-"""How often a window looks whether something urgent came; in a burst it then waits for its end."""
+"""Turns of the loop in which what follows from the same message happens: its ask, its settled call."""
 
 
-class PatchContent(Content):
-    """Patches of one tab, with a leading edge and a window. What is urgent ends the window, now and then."""
+class PatchContent:
+    """Patches of one tab, paced. After a silence a change leaves at once, with what follows from the same message.
+    While changes keep coming, one message leaves each window. What a person waits for ends a window; the next one is
+    whole."""
 
     def __init__(self, tab: Tab, limits: Limits) -> None:
         self._tab, self._window = tab, limits.stream_window_seconds
-        self._busy = False
-        self._hurried = -math.inf
+        self._busy = self._hurried = False
 
     async def now(self) -> AsyncIterator[bytes]:
+        """One patch."""
         patch = self._tab.patch()
         self._busy = patch is not None
         if patch is not None and patch.html:
             yield encode(drawn(patch.html), seq=patch.seq)
 
-    async def more(self) -> None:
-        if not self._busy:
-            await self._tab.session.events.wait(self._tab.mark)
-            for _ in range(_TURNS):
-                await anyio.lowlevel.checkpoint()
+    async def more(self, ended: Signal) -> None:
+        """Return at the next change after a silence, at the end of a window, or in it when that is urgent."""
+        events = self._tab.session.events
+        if self._busy:
+            urgent = () if self._hurried else (self._urgent(),)
+            self._hurried = False
+            with anyio.move_on_after(self._window):
+                await first_of(ended, *urgent)
+                self._hurried = True
             return
-        began = anyio.current_time()
-        with anyio.move_on_after(self._window):
-            if began - self._hurried > 3 * self._window and await self._urgent():
-                self._hurried = anyio.current_time()
-                return
-            await anyio.sleep(self._window)
+        self._hurried = False
+        await first_of(ended, events.after(self._tab.mark))
+        for _ in range(_TURNS):
+            await anyio.lowlevel.checkpoint()
 
-    async def _urgent(self) -> bool:
-        """Whether something came that is not to wait."""
-        events, seen = self._tab.session.events, self._tab.mark
-        for _ in range(_LOOKS):
-            await events.wait(seen)
-            fresh = events.since(seen)
-            if fresh is None:
-                return False
-            if any(event.kind in _URGENT for event in fresh):
-                return True
-            seen = events.seq
-        return False
+    def _urgent(self) -> Signal:
+        """Set when something came that a person waits for, perhaps while the last patch was on its way."""
+        events = self._tab.session.events
+        missed = events.since(self._tab.mark)
+        if missed is None or any(event.kind in _URGENT for event in missed):
+            return events.after(-1)
+        return events.next_of_kind(_URGENT)
 
 
-class JsonContent(Content):
+class JsonContent:
     """The events themselves, for scripts; `of` a call, only those of it and of its task (S003). What can no longer be
     replayed is said by one event `gap`."""
 
@@ -243,6 +250,7 @@ class JsonContent(Content):
         self._of = of
 
     async def now(self) -> AsyncIterator[bytes]:
+        """The events that the reader has not heard of, in portions."""
         found = self._session.events.since(self._mark)
         if found is None:
             self._mark = self._session.events.seq
@@ -259,8 +267,9 @@ class JsonContent(Content):
         call = self._session.calls.get(self._of)
         return event.subject == self._of or (call is not None and event.subject == call.task_id)
 
-    async def more(self) -> None:
-        await self._session.events.wait(self._mark)
+    async def more(self, ended: Signal) -> None:
+        """Return at the next event."""
+        await first_of(ended, self._session.events.after(self._mark))
 
 
 def _event_json(session: Workspace, event: Event) -> str:

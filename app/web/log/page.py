@@ -20,6 +20,7 @@ from app.web.kit.json_text import json_bytes
 from app.web.kit.request_bodies import whole_number
 from app.web.kit.responses import by_htmx, show, show_page, wants_json
 from app.web.kit.templates import Context
+from app.web.live.page import page
 from app.web.log.filter import LogFilter, LogMatches, LogMatchesPart, matches, search
 from app.web.log.view import (
     ExchangeView,
@@ -193,6 +194,7 @@ async def message_page(session: Workspace, seq: int) -> MessageDetail:
     )
 
 
+@page("log", notice=False)
 async def log(request: Request) -> Response:
     session: Workspace = request.state.session
     after, before, limit = (whole_number(request, name) for name in ("after", "before", "limit"))

@@ -19,9 +19,12 @@ from app.core.wire import StderrLine
 from app.sessions import Workspace
 from app.sessions.server_log import LEVELS, LogLine, rank
 from app.web.kit.frame import Shell, shell
+from app.web.kit.html import Html
 from app.web.kit.responses import show
-from app.web.kit.templates import Context
-from app.web.session.ping import PingView, ping_view
+from app.web.kit.templates import Context, fragment
+from app.web.live.page import page
+from app.web.live.parts import Part, View
+from app.web.session.ping import PING, PingView, ping_view
 
 LINES = 200
 STDERR_LINES = 100
@@ -111,6 +114,19 @@ class Logging(Context):
     ping: PingView
 
 
+def _newest(view: View) -> Html:
+    return fragment("log/_server_log.html", log=logging_view(view.session, Wanted.of_query(view.of)))
+
+
+_LINES = Part(
+    "#server-log",
+    ("message.recorded", "stderr.written"),
+    _newest,
+    version=lambda view: (view.session.server_log.count, view.session.stderr.count),
+)
+
+
+@page("logging", _LINES, PING)
 async def logging(request: Request) -> Response:
     """The log of the server, as the query wants it."""
     session: Workspace = request.state.session

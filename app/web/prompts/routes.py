@@ -13,6 +13,7 @@ from app.core.calls import Call
 from app.core.rules import catalogue
 from app.sessions import Workspace
 from app.web.calls.card import CARDS, CallCard, call_card, recent_calls
+from app.web.calls.live import cards
 from app.web.door.denied import invalid
 from app.web.kit import json_tree, request_bodies
 from app.web.kit.completion import FieldView
@@ -22,8 +23,10 @@ from app.web.kit.responses import by_htmx, show, show_page, started, wants_json
 from app.web.kit.templates import Context
 from app.web.kit.words import text_of
 from app.web.lists.keys import LOOK_SECONDS, find_item, keys_of, listed
+from app.web.lists.live import refetched
 from app.web.lists.routes import read_again, read_on
 from app.web.lists.view import Entry, ListView, Window, icon_text, list_json, list_view
+from app.web.live.page import page
 
 _ARGUMENTS = 200
 
@@ -69,6 +72,7 @@ def _json(session: Workspace) -> dict[str, Any]:
     return list_json(session, "prompts", "prompts") | {"keys": keys_of(session.lists["prompts"])}
 
 
+@page("prompts", refetched("prompts", "prompts"))
 async def prompts(request: Request) -> Response:
     """The list of prompts. Looking at it is what has it read."""
     session: Workspace = request.state.session
@@ -176,6 +180,7 @@ def _page(
     )
 
 
+@page("prompt", cards(lambda view, call: not call.quiet and is_get_of(call, name_of(view.session, view.of))))
 async def prompt(request: Request) -> Response:
     """The page of a prompt; with `from` its form as in that call."""
     session, key, item = await _find(request)

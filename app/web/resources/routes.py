@@ -19,16 +19,20 @@ from app.core.strict import Closed
 from app.core.times import wire_time
 from app.sessions import Workspace
 from app.web.calls.card import CallCard, call_card
+from app.web.calls.live import cards
 from app.web.door.denied import unknown
 from app.web.kit import format, json_tree, request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
 from app.web.kit.responses import show, started, wants_json
-from app.web.kit.templates import Context
+from app.web.kit.templates import Context, fragment
 from app.web.kit.words import text_of
 from app.web.lists.keys import LOOK_SECONDS, keys_of
+from app.web.lists.live import refetched
 from app.web.lists.routes import read_again, read_on
 from app.web.lists.view import Entry, ListView, Window, annotation_text, icon_text, list_json, list_view
+from app.web.live.page import page
+from app.web.live.parts import Part, View
 
 READS = 5
 _LONGEST = 8_000
@@ -126,6 +130,7 @@ def _templates_json(session: Workspace) -> dict[str, Any]:
     return list_json(session, "templates", "templates") | {"keys": keys_of(session.lists["templates"])}
 
 
+@page("resources", refetched("resources", "resources", "resource.changed"))
 async def resources(request: Request) -> Response:
     """The list of resources. Looking at it is what has it read."""
     session: Workspace = request.state.session
@@ -142,6 +147,7 @@ async def resources(request: Request) -> Response:
     )
 
 
+@page("templates", refetched("templates", "resources/templates"))
 async def templates(request: Request) -> Response:
     """The list of templates, likewise."""
     session: Workspace = request.state.session
@@ -242,6 +248,15 @@ def watch_view(session: Workspace, uri: str) -> WatchView:
     )
 
 
+def _watch(view: View) -> Html:
+    return fragment("resources/_watch.html", watch=watch_view(view.session, view.of))
+
+
+@page(
+    "resource",
+    Part("#watch", ("resource.changed", "connection.changed"), _watch),
+    cards(lambda view, call: is_read_of(call, view.of), lambda view: reads(view.session, view.of)),
+)
 async def resource(request: Request) -> Response:
     """The page of the resource that `uri` names, listed or not."""
     session: Workspace = request.state.session

@@ -21,6 +21,7 @@ from app.web.kit.templates import Context, fragment
 from app.web.kit.words import text_of
 from app.web.lists.keys import listed
 from app.web.lists.view import annotation_text
+from app.web.live.page import page
 from app.web.resources.routes import detail, resource_href
 
 
@@ -115,6 +116,7 @@ def _typed(body: request_bodies.Body) -> dict[str, str]:
     return {name: text for name, text in given.items() if isinstance(text, str)} if isinstance(given, dict) else {}
 
 
+@page("template")
 async def template(request: Request) -> Response:
     """The page of a template; values of variables may stand in the query."""
     session, key, item = await _find(request)

@@ -16,9 +16,11 @@ from app.web.kit.frame import Shell, figures, shell
 from app.web.kit.html import Html
 from app.web.kit.request_bodies import waiting_seconds
 from app.web.kit.responses import show
-from app.web.kit.templates import Context
+from app.web.kit.templates import Context, fragment
 from app.web.kit.words import target_json, text_of, transport_words
-from app.web.session.ping import PingView, ping_view
+from app.web.live.page import page
+from app.web.live.parts import Part, View
+from app.web.session.ping import PING, PingView, ping_view
 
 
 @dataclass(slots=True, frozen=True)
@@ -258,6 +260,14 @@ def overview_json(session: Workspace) -> dict[str, Any]:
     }
 
 
+def _connection(view: View) -> Html:
+    return fragment("session/_connection.html", connection=connection_view(view.session))
+
+
+_STATE = ("connection.changed", "listing.changed", "options.changed", "roots.changed")
+
+
+@page("overview", Part("#connection", _STATE, _connection), PING, numbers=figures, notice=False)
 async def overview(request: Request) -> Response:
     session: Workspace = request.state.session
     if seconds := waiting_seconds(request):

@@ -15,6 +15,8 @@ from app.core.times import wire_time
 from app.sessions import Workspace
 from app.web.kit import format, request_bodies
 from app.web.kit.responses import done
+from app.web.kit.templates import fragment
+from app.web.live.parts import Part
 
 
 @dataclass(slots=True)
@@ -47,6 +49,14 @@ def ping_view(session: Workspace) -> PingView:
         failed=pinging.failed,
         every_ms=pinging.every_ms,
     )
+
+
+PING = Part(
+    "#ping",
+    ("ping.settled", "connection.changed"),
+    lambda view: fragment("session/_ping.html", ping=ping_view(view.session)),
+)
+"""How the last ping went, wherever a page shows it."""
 
 
 class PingBody(Closed):

@@ -16,8 +16,10 @@ from app.web.kit.frame import Shell, shell
 from app.web.kit.lookup import client
 from app.web.kit.request_bodies import FormErrors
 from app.web.kit.responses import go, show, show_page, wants_json
-from app.web.kit.templates import Context
+from app.web.kit.templates import Context, fragment
 from app.web.kit.words import list_of
+from app.web.live.page import page
+from app.web.live.parts import Part
 
 
 @dataclass(slots=True)
@@ -56,7 +58,11 @@ def roots_json(session: Workspace) -> dict[str, Any]:
     return {"roots": [root.wire() for root in session.roots]}
 
 
-async def page(request: Request) -> Response:
+@page(
+    "roots",
+    Part("#roots", ["roots.changed"], lambda view: fragment("session/_roots.html", roots=view.session.roots)),
+)
+async def roots(request: Request) -> Response:
     session: Workspace = request.state.session
     return await show(request, lambda: roots_page(session), lambda: roots_json(session))
 

@@ -13,8 +13,14 @@ from app.core.times import wire_time
 from app.core.wire import StderrLine
 from app.sessions import Workspace
 from app.web.kit.frame import Shell, shell
+from app.web.kit.html import Html
 from app.web.kit.responses import show
-from app.web.kit.templates import Context
+from app.web.kit.templates import Context, fragment
+from app.web.live.page import page
+from app.web.live.parts import Lines, Part, View
+
+_ON = ("stderr.written",)
+_PROBE = "session/_stderr_probe.html"
 
 
 @dataclass(slots=True)
@@ -54,6 +60,17 @@ def stderr_json(session: Workspace) -> dict[str, Any]:
     }
 
 
+def _lines(view: View, had: int | None) -> Html:
+    fresh = [line for line in view.session.stderr.lines() if had is None or line.number > had]
+    return fragment("session/_stderr_lines.html", lines=fresh)
+
+
+@page(
+    "stderr",
+    # Lines that turned out to be of another kind than they were drawn as are drawn anew, with all others.
+    Lines("#stderr", _ON, lambda view: (view.session.stderr.count, view.session.stderr.redrawn), _lines),
+    Part("#stderr-probe", _ON, lambda view: fragment(_PROBE, by_probe=view.session.stderr.by_probe)),
+)
 async def stderr(request: Request) -> Response:
     session: Workspace = request.state.session
     return await show(request, lambda: stderr_page(session), lambda: stderr_json(session))

@@ -16,8 +16,11 @@ from app.sessions.subscriptions import Subscription
 from app.web.door.denied import unknown
 from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
+from app.web.kit.html import Html
 from app.web.kit.responses import done, show
-from app.web.kit.templates import Context
+from app.web.kit.templates import Context, fragment
+from app.web.live.page import page
+from app.web.live.parts import Part, View
 from app.web.subscriptions.view import SubscriptionsView, subscription_json, subscriptions_view, task_ids
 
 
@@ -53,7 +56,12 @@ def _of_form(form: request_bodies.Body) -> dict[str, Any]:
     return {"notifications": {**wanted, "resourceSubscriptions": uris}, "tasks": form.text("tasks") == "1"}
 
 
-async def page(request: Request) -> Response:
+def _draw(view: View) -> Html:
+    return fragment("subscriptions/_subscriptions.html", subscriptions=subscriptions_view(view.session))
+
+
+@page("subscriptions", Part("#subscriptions", ("subscription.changed", "connection.changed"), _draw))
+async def subscriptions(request: Request) -> Response:
     session: Workspace = request.state.session
     return await show(
         request,

@@ -22,7 +22,9 @@ from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.responses import done, go, show, started
 from app.web.kit.templates import Context
+from app.web.live.page import page
 from app.web.tasks import sequence
+from app.web.tasks.live import TASK, TASKS
 from app.web.tasks.received import ReceivedCard, received_card, received_cards, received_json
 from app.web.tasks.running import RunningCard, RunningView, running_card, running_json, running_view
 
@@ -99,12 +101,14 @@ def running_page(session: Workspace, task: ClientTask) -> RunningPage:
     )
 
 
+@page("tasks", TASKS)
 async def tasks(request: Request) -> Response:
     """Both kinds of tasks."""
     session: Workspace = request.state.session
     return await show(request, lambda: tasks_page(session), lambda: tasks_json(session))
 
 
+@page("task", TASK)
 async def task(request: Request) -> Response:
     """One task of either kind."""
     session: Workspace = request.state.session

@@ -13,18 +13,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.core import forms
+from app.core.calls import Call
 from app.core.forms import MISSING, Entries
 from app.core.rules import catalogue
 from app.core.wire import Finding
 from app.sessions import Workspace
 from app.web.calls.card import is_call_of
+from app.web.calls.live import cards
 from app.web.door.denied import invalid
 from app.web.kit import request_bodies
 from app.web.kit.responses import by_htmx, in_json, show, show_page, started, wants_json
 from app.web.kit.words import text_of
 from app.web.lists.keys import find_item, listed, not_listed
+from app.web.lists.live import refetched
 from app.web.lists.routes import read_again, read_on
 from app.web.lists.view import Window
+from app.web.live.page import page
+from app.web.live.parts import View
 from app.web.tools.form import (
     HEAVY,
     Checked,
@@ -87,6 +92,14 @@ async def _submitted(request: Request) -> tuple[Entries, bool]:
 # ---------------------------------------------------------------------------------------------------------- handlers
 
 
+def _of_tool(view: View, call: Call) -> bool:
+    listing = view.session.tools
+    index = find_item(listing, view.of)
+    item = listing.items[index] if index is not None else None
+    return not call.quiet and is_call_of(call, item.get("name") if isinstance(item, dict) else None)
+
+
+@page("tool", cards(_of_tool))
 async def tool(request: Request) -> Response:
     """The page of a tool, its form filled as in its newest call, or as in the call `from`; `as=json` in the box."""
     found = await _find(request)
@@ -206,6 +219,7 @@ def _sent_anyway(drawn: Drawn) -> Finding:
     return catalogue.misfit_arguments_sent(misfits=" ".join(first[:3])[:600] + more + lost)
 
 
+@page("tools", refetched("tools", "tools"))
 async def tools(request: Request) -> Response:
     session: Workspace = request.state.session
     window = Window.of(request.query_params)

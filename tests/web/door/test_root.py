@@ -5,11 +5,9 @@ import os
 import re
 import stat
 import threading
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
 from starlette.applications import Starlette
 
@@ -20,7 +18,7 @@ from app.web.app import create_app
 from app.web.door.guard import Access, GuardedRoute
 from app.web.door.root import FILE, browser_root
 from tests import drive
-from tests.web.asgi import COOKIE, ORIGIN, PORT, TOKEN, Visitor, browser
+from tests.web.asgi import COOKIE, ORIGIN, PORT, TOKEN, Visitor, browser, first_patch
 from tests.web.table import address, each, method
 
 KEY = re.compile(r"/~[A-Za-z0-9_-]{22,}")
@@ -150,30 +148,6 @@ async def test_h01_redirects_of_a_browser_stay_below_the_path(app: Starlette, cl
     assert asked.header("location") == asked.json()["url"] == f"/s/{asked.json()['id']}"
 
 
-async def _first_patch(visitor: Visitor, session: Session, query: str) -> str:
-    """What the stream of a tab says next."""
-    said, got = "", anyio.Event()
-    headers = [(b"host", b"127.0.0.1:6280"), *((k.encode(), v.encode()) for k, v in visitor.headers.items())]
-    path = f"{visitor.root}/s/{session.id}/events"
-    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
-             "headers": headers, "http_version": "1.1", "scheme": "http", "root_path": "", "asgi": {"version": "3.0"},
-             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", PORT), "state": {}}  # fmt: skip
-
-    async def receive() -> dict[str, str]:
-        await got.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: MutableMapping[str, Any]) -> None:
-        nonlocal said
-        said += message.get("body", b"").decode()
-        if "\n\n" in said:
-            got.set()
-
-    with anyio.fail_after(drive.HANG):
-        await visitor.app(scope, receive, send)
-    return said
-
-
 @pytest.mark.requirement("H01")
 async def test_h01_patches_carry_the_path_of_their_own_tab(
     app: Starlette, client: Visitor, script: Visitor, victim: Session
@@ -181,12 +155,12 @@ async def test_h01_patches_carry_the_path_of_their_own_tab(
     await drive.connected(victim, drive.raw_target())
     root = app.state.visitors.root
     for page in ("overview", "log", "tools"):
-        to_browser = await _first_patch(client, victim, f"page={page}&since=x")
-        to_script = await _first_patch(script, victim, f"page={page}&since=x")
+        to_browser = await first_patch(client, victim, f"page={page}&since=x")
+        to_script = await first_patch(script, victim, f"page={page}&since=x")
         assert f'href="{root}/s/{victim.id}/log/' in to_browser
         assert not re.search(r'(?:href|action|hx-get|hx-post)="/(?!static/|~)', to_browser)
         assert to_browser.replace(root, "") == to_script
-    events = await _first_patch(client, victim, "format=json&since=0")
+    events = await first_patch(client, victim, "format=json&since=0")
     assert events
     assert root not in events
 

@@ -6,6 +6,7 @@ from typing import Any
 from app.web.live.tab import Tab
 from tests.drive import until
 from tests.web.shelf import said
+from tests.web.tabs import tab_of
 
 
 async def test_open_pages_hear_of_everything_that_changes(opened: Any):
@@ -14,7 +15,7 @@ async def test_open_pages_hear_of_everything_that_changes(opened: Any):
     await one.json("/prompts")
 
     def tab(page: str, of: str = "") -> Tab:
-        return Tab(one.session, page, of, one.session.events.seq, one.session.limits)
+        return tab_of(one.session, page, of, one.session.events.seq)
 
     def heard(listener: Tab) -> str:
         patch = listener.patch()

@@ -11,13 +11,15 @@ from app.core.calls import Call
 from app.core.events import EventKind
 from app.core.json import text as jsontext
 from app.core.lists import Listing
+from app.core.signal import Signal
 from app.core.wire import Finding
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
 from app.web.lists.keys import find_item, item_keys, key_at
 from app.web.live import stream
-from app.web.live import tab as patches
+from app.web.live.tab import Patch, Tab
 from tests.drive import ME
+from tests.web.tabs import tab_of
 
 PAGES = ("overview", "tools", "tool", "calls", "call", "log", "stderr", "roots", "connect", "")
 
@@ -39,13 +41,13 @@ def record(session: Session, count: int = 1, data: str = "hello") -> None:
         session.messages.record("in", raw, jsontext.parse(raw))
 
 
-def rows(patch: patches.Patch | None) -> list[int]:
+def rows(patch: Patch | None) -> list[int]:
     assert patch is not None
     return [int(seq) for seq in re.findall(r'<li id="m(\d+)"', patch.html)]
 
 
-def tab(session: Session, limits: Limits, page: str = "log", of: str = "", since: int | None = 0) -> patches.Tab:
-    return patches.Tab(session, page, of, since, limits)
+def tab(session: Session, limits: Limits, page: str = "log", of: str = "", since: int | None = 0) -> Tab:
+    return tab_of(session, page, of, since, limits)
 
 
 def test_a_tab_that_knows_everything_hears_nothing(session: Session, limits: Limits):
@@ -202,7 +204,7 @@ async def test_what_somebody_waits_for_ends_the_window_but_not_one_after_the_oth
     for ends, kind in steps:
         session.events.append(kind, "c1", 0.0)
         with anyio.move_on_after(0.1 if not ends else 30) as waited:
-            await content.more()
+            await content.more(Signal())
         assert waited.cancelled_caught is not ends, kind
         await say()
 

@@ -1,18 +1,16 @@
 """What the stream of a tab is asked for in its query stays text in what it brings."""
 
-import inspect
-import re
 from html.parser import HTMLParser
 
 import pytest
 
 from app.sessions import Session
 from app.settings import Limits
-from app.web.live import tab as patches
 from tests.drive import RawPeer, connected
+from tests.web.tabs import pages, tab_of
 
 ATTACK = "c1\"'><img src=x onerror=alert(1)><hx-partial hx-target='body'>"
-PAGES = sorted({*re.findall(r'page == "(\w+)"', inspect.getsource(patches)), *patches._LIST_PAGES})
+PAGES = sorted(pages())
 
 
 class Elements(HTMLParser):
@@ -33,7 +31,7 @@ async def test_m11_a_query_parameter_of_the_stream_stays_text(
 ):
     assert {"compare", "task", "call", "tool", "tools"} < set(PAGES)
     await connected(victim, raw_target.target)
-    tab = patches.Tab(victim, page, ATTACK, None, limits)
+    tab = tab_of(victim, page, ATTACK, None, limits)
     html = tab.snapshot().html
     victim.changed("comparison.changed", ATTACK)
     victim.changed("connection.changed", "connection")

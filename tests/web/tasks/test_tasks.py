@@ -11,12 +11,12 @@ from starlette.applications import Starlette
 
 from app.sessions import Session
 from app.web.live import stream
-from app.web.live import tab as patches
 from app.web.tasks import sequence
 from app.web.tasks.running import running_card
 from tests.drive import ME, call_tool, connected, settled, until
 from tests.drive_tasks import DONE, begin, task_of, task_peer
 from tests.web.asgi import Visitor
+from tests.web.tabs import tab_of
 
 HTMX = {"hx_request": "true"}
 
@@ -253,7 +253,7 @@ async def test_a_plain_call_and_a_receiver_task_are_drawn_too(victim: Session, c
     assert [row.now for row in drawing.rows][-1] and drawing.rows[0].turn.code == "elicitation/create"
     html = (await client.get(f"/s/{victim.id}/tasks/{task.id}")).text
     assert '<svg class="seq"' in html and "Parley to You: the ask" in html
-    patch = patches.Tab(victim, "task", task.id, 0, victim.limits).patch()
+    patch = tab_of(victim, "task", task.id).patch()
     assert patch is not None and 'hx-target="#sequence"' in patch.html
 
 
@@ -268,7 +268,7 @@ async def test_the_stream_patches_the_task_its_drawing_and_the_list(victim: Sess
             ("task", task.id, [f'hx-target="#task-{task.id}"', 'hx-target="#sequence"', "tasks/result"]),
             ("call", started.id, [f'hx-target="#call-{started.id}"', 'hx-target="#sequence"', "as a task"]),
         ):
-            tab = patches.Tab(victim, page, of, 0, victim.limits)
+            tab = tab_of(victim, page, of)
             patch = tab.patch()
             assert patch is not None and all(text in patch.html for text in wanted), page
             whole = tab.snapshot()
