@@ -1,11 +1,10 @@
-"""What sounds like a secret, and how it is hidden: one table for page, JSON, log, export, store, snippets and forms.
+"""Where in a text a secret stands, and how it is hidden: for page, JSON, log, export, store and snippets.
 
-Two questions are answered here. Does a *name* sound secret (of a variable, a header, an option, a parameter, a field)?
-And where in a *text* (an argument, an address, a line) does a secret stand? Whoever shows or writes something replaces
-those places by `•••`, whoever fills a form in again finds the value by the name of its place.
+An argument, an address, a header, a line of anything: whoever shows or writes one replaces those places by `•••`,
+whoever fills a form in again finds the value by the name of its place. Which names sound secret, `secret_names` says.
 
 Every text may come from outside, so all of it is linear: no pattern here has two open ends that compete for the same
-characters (tests/unit/test_patterns.py feeds each its worst case). Imports nothing of Parley.
+characters (tests/unit/test_patterns.py feeds each its worst case).
 """
 
 from __future__ import annotations
@@ -14,11 +13,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from typing import Any, Final, Literal
+from functools import lru_cache
+from typing import Any, Final
 from urllib.parse import unquote_plus
 
 from app import bounds
+from app.secret_names import NAME_LONGEST, sounds_secret
 
 MASK: Final = "•••"
 AGAIN: Final = f"{MASK}again"
@@ -28,68 +28,6 @@ CREDENTIALS: Final = "user and password"
 ITSELF: Final = "secret"
 """The name of what looks like a secret by itself, whatever it is called."""
 
-Where = Literal["variable", "header", "argument", "parameter", "field"]
-
-# ------------------------------------------------------------------------------------------------------ the table
-
-HUMPS: Final = (
-    r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|[^A-Za-z0-9]+"
-)
-"""Where one word of a name ends and the next begins. Python and the browser cut names by the same pattern."""
-
-_ANYWHERE = (
-    "pwd|secrets?|credentials?|creds?|tokens?|auth|oauth|authorization|cookies?|bearer|jwt|hmac|signature|sig|dsn"
-    "|webhooks?|otp|totp|mnemonic|passcode|sess|sessid|sessionid|jsessionid|phpsessid"
-    "|(?:api|app|access|private|secret|signing|encryption|master|account|auth|session)-keys?"
-    "|session-(?:id|token|secret)|conn(?:ection)?-str(?:ing)?|(?:database|db|postgres|mysql|mongo|mongodb|redis|amqp)-ur[il]"
-)
-"""Words, and words in a row, that sound secret wherever they stand in a name."""
-_LAST = "keys?|pass|pw|pat|session"
-"""Words that sound secret only at the end: `DB_PASS` does, `pass-through` does not."""
-_WITHIN = "password|passwd|passphrase|passwort|secret(?!ar)|credential|(?:api|access|private)keys?|token(?:-|$)"
-"""Letters that sound secret also inside a word, as in `PGPASSWORD` and `authtoken`."""
-_HARMLESS = (
-    r"^(?:no|disable|enable|skip|without|require|allow|ignore|access-control)-"
-    r"|-(?:file|path|dir|directory|folder|jar|sock|type|kind|style|format|mode|method|methods|scheme|provider|policy"
-    r"|timeout|ttl|expiry|expires|expiration|age|interval|limit|count|size|length|len|max|min|algorithm|alg|enabled"
-    r"|disabled|required|port|host|hostname|domain|prefix|suffix|name|version|issuer|audience|scopes?|user|username"
-    r"|email|class|level)$"
-    r"|(?:^|-)(?:auth|oauth|authorization|tokens?|sessions?|keys?|cookies?|jwt|signature)-(?:ur[il]|endpoint)$"
-    r"|(?:^|-)(?:max|min|num|n|count|limit|remaining|reset|used|budget|input|output|total|prompt|completion|new|stop"
-    r"|special|pad|eos|bos|page|next|continuation|sync)-(?:[a-z]{1,20}-){0,2}tokens?(?:-|$)"
-    r"|(?:^|-)(?:public|primary|foreign|sort|partition|cache|idempotency|group|index)-keys?$"
-    r"|(?:^|-)(?:single|one|two|first|second|multi|by)-pass$"
-)
-"""Names that only speak of a secret: where it lies, how long it lives, of which kind it is."""
-_ENDS = r"(?:-[0-9]{1,9})?$"
-_SECRET = rf"(?:^|-)(?:{_ANYWHERE})(?:-|$)|(?:^|-)(?:{_LAST}){_ENDS}|(?:{_WITHIN})"
-_ASKED = (
-    r"pass(?:word|phrase|code|wd)|secret(?!ar)|credential|(?:api|access|private)-?keys?(?:-|$)|^tokens?$"
-    r"|(?:access|auth|bearer|refresh|api|id|session|security|personal|bot)-?tokens?(?:-|$)|card-?numbers?(?:-|$)"
-    r"|(?:^|-)(?:cv[vc]|pin|ssn|pwd|pw)(?:-|$)"
-)
-"""What a form asks for. Tighter: a tool may well have an argument `key`, `session` or `page_token`."""
-
-PATTERNS: Final[dict[Where, tuple[str, str]]] = {
-    "variable": (_SECRET, rf"{_HARMLESS}|^(?:old)?pwd$"),
-    "header": (_SECRET, _HARMLESS),
-    "argument": (_SECRET, _HARMLESS),
-    "parameter": (
-        rf"{_SECRET}|(?:^|-)code$",
-        rf"{_HARMLESS}|(?:^|-)(?:status|country|language|lang|error|zip|post|currency)-code$",
-    ),
-    "field": (_ASKED, "^$"),
-}
-"""For each place a name may stand: what sounds secret, and what is harmless all the same. On the words of a name."""
-
-_humps = re.compile(HUMPS)
-
-_SPOKEN = re.compile(
-    r"pass(?:word|phrase|code)s?\b|\b(?:passwd|pwd)\b|\bsecrets?\b|\b(?:api|access|private)[ _-]?keys?\b|\btoken\b"
-    r"|\bcredentials?\b|\bcredit[ _-]?card\b|\bcard numbers?\b|\bcv[vc]\b|\bpin\b|\bssn\b"
-    r"|\bsocial security number\b",
-    re.IGNORECASE,
-)
 _PREFIXES = (
     "sk-|sk_live_|sk_test_|rk_live_|rk_test_|gh[oprsu]_|github_pat_|glpat-|glsa_|xox[abeoprs]-|xapp-|ya29\\.|hf_|npm_|pypi-"
     "|dop_v1_|shpat_|lin_api_|ntn_|figd_|gsk_|xai-|tvly-|r8_|sntry[su]_|SG\\.|AIza|AGE-SECRET-KEY-|eyJ"
@@ -107,7 +45,7 @@ _REFERENCE = re.compile(r"\$\{[^{}]*\}|\$[A-Za-z_][A-Za-z0-9_]*")
 _WORD = re.compile(r"(?:[^\s'\"]|'[^']*'|\"[^\"]*\"|['\"])+")
 _PARAMETER = re.compile(r"[?&#;]([^=?&#;]{1,200})=")
 _DELIMITER = re.compile(r"[?&#;]")
-_VALUE = re.compile(r"[^&#;]*")
+_NEXT_PARAMETER = re.compile(r"[&#;]")
 _AUTHORITY = re.compile(r"://([^/?#&]*)")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*:)?')
 _PAIR = re.compile(
@@ -116,7 +54,6 @@ _PAIR = re.compile(
 )
 """A name and what parts it from its value, at the start or after a comma, blank or quote: also `-Dname=`, `/name:`."""
 _QUOTE = re.compile(r"\\{0,7}['\"]")
-_UNQUOTED = re.compile(r"[^\s]*")
 _LOGIN = re.compile(r"^(?:jdbc:oracle:[a-z0-9]{1,20}:[^\s:/@]*+/|([^\s:/@\\=,;'\"(]++):)(?=[^\s@])")
 """A user and what parts it from the password, in an address without a scheme."""
 _NO_USER = re.compile(
@@ -132,47 +69,6 @@ _SHELL_OPTIONS = frozenset({"-c", "-lc", "-ec", "-ic", "-xc", "/c", "/C", "-Comm
 _NOTEWORTHY = re.compile(r"=|://")
 """Without one of these the value of a header has no parts with names of their own."""
 _BLANK = re.compile(r"\s")
-_NAME_LONGEST = 200
-
-
-# -------------------------------------------------------------------------------------------------------- names
-
-
-def _words(name: str) -> str:
-    """`X-Api_Key` and `xApiKey` alike as `x-api-key`."""
-    return _humps.sub("-", name).lower().strip("-")
-
-
-@cache
-def _rules(where: Where) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The two patterns of a place, compiled by the first who asks: a start of Parley needs none of them."""
-    secret, harmless = PATTERNS[where]
-    return re.compile(secret), re.compile(harmless)
-
-
-def sounds_secret(name: str, where: Where = "variable") -> bool:
-    """Whether what goes by this name is treated as a secret, marked or not."""
-    return _sounds_secret(name if len(name) <= _NAME_LONGEST else name[:100] + name[-100:], where)
-
-
-@lru_cache(maxsize=1024)
-def _sounds_secret(name: str, where: Where) -> bool:
-    words = _words(name)
-    secret, harmless = _rules(where)
-    return secret.search(words) is not None and harmless.search(words) is None
-
-
-def spoken_of(text: str) -> re.Match[str] | None:
-    """The first secret that a sentence speaks of; whether it asks for it is for the caller to judge (R4-13)."""
-    return _SPOKEN.search(text)
-
-
-def spaced(name: str) -> str:
-    """A name as words of a sentence."""
-    return _words(name).replace("-", " ")
-
-
-# ------------------------------------------------------------------------------------------------ places in a text
 
 
 @dataclass(slots=True, frozen=True)
@@ -236,6 +132,12 @@ def _moved(found: Iterable[Hidden], by: int) -> Iterator[Hidden]:
     return (Hidden(one.start + by, one.end + by, one.name) for one in found)
 
 
+def _next(sign: re.Pattern[str], text: str, start: int, end: int) -> int:
+    """Where a sign stands next, else the end."""
+    found = sign.search(text, start, end)
+    return end if found is None else found.start()
+
+
 def _found(text: str, depth: int) -> list[Hidden]:
     """Secrets in a text whose name says nothing."""
     found = list(_by_looks(text))
@@ -262,8 +164,7 @@ def _in_pairs(text: str) -> Iterator[Hidden]:
             covered = end = end if end >= 0 else len(text)
         else:
             until = pairs[at + 1].start() - 1 if at + 1 < len(pairs) and pairs[at + 1][2] == pair[2] else len(text)
-            value = _UNQUOTED.match(text, start, max(start, until))
-            covered = end = value.end() if value is not None else start
+            covered = end = _next(_BLANK, text, start, max(start, until))
             while end > start and text[end - 1] in "'\"":
                 end -= 1
         if end > start and _REFERENCE.fullmatch(text, start, end) is None:
@@ -328,12 +229,10 @@ def _in_address(text: str, depth: int) -> Iterator[Hidden]:
             continue
         name = unquote_plus(match[1])
         if sounds_secret(name, "parameter"):
-            value = _VALUE.match(text, match.end())
-            covered = value.end() if value is not None else match.end()
+            covered = _next(_NEXT_PARAMETER, text, match.end(), len(text))
             yield Hidden(match.end(), covered, name)
         elif depth:
-            follows = _DELIMITER.search(text, match.end())
-            until = follows.start() if follows is not None else len(text)
+            until = _next(_DELIMITER, text, match.end(), len(text))
             plain = unquote_plus(text[match.end() : until])
             if "://" in plain and _found(plain, 0):
                 yield Hidden(match.end(), until, ITSELF)
@@ -365,7 +264,7 @@ def _in_vector(args: Sequence[str], depth: int, *, as_shell: bool = False) -> li
     expected = before = ""
     for arg in args:
         if arg == "=" and (
-            expected or (_OPTION.fullmatch(before[:_NAME_LONGEST]) and sounds_secret(before, "argument"))
+            expected or (_OPTION.fullmatch(before[:NAME_LONGEST]) and sounds_secret(before, "argument"))
         ):
             found.append([])
             expected = expected or before
@@ -392,7 +291,7 @@ def _is_value(arg: str) -> bool:
 
 
 def _is_option(arg: str) -> bool:
-    return arg.startswith("-") and len(arg) <= _NAME_LONGEST and _OPTION.fullmatch(arg) is not None
+    return arg.startswith("-") and len(arg) <= NAME_LONGEST and _OPTION.fullmatch(arg) is not None
 
 
 def _whole(text: str, start: int, name: str, as_shell: bool) -> list[Hidden]:
@@ -414,7 +313,7 @@ def _in_argument(arg: str, before: str, depth: int, as_shell: bool) -> list[Hidd
     if before in _USER_OPTIONS and ":" in arg and not arg.rpartition(":")[2].isdigit():
         return _whole(arg, arg.index(":") + 1, CREDENTIALS, as_shell)
     name, equals, value = arg.partition("=")
-    if equals and len(name) <= _NAME_LONGEST and _OPTION.fullmatch(name):
+    if equals and len(name) <= NAME_LONGEST and _OPTION.fullmatch(name):
         start = len(name) + 1
         if name in _HEADER_OPTIONS:
             return _in_header_line(arg, start)
@@ -423,7 +322,7 @@ def _in_argument(arg: str, before: str, depth: int, as_shell: bool) -> list[Hidd
         below = _in_argument(value, "", depth - 1, as_shell) if depth else []
         return [*_moved(below, start), *_by_looks(arg), *_in_pairs(arg), *_in_login(arg)]
     name, colon, value = arg.partition(":")
-    if colon and len(name) <= _NAME_LONGEST and _OPTION.fullmatch(name) and not value.startswith("//"):
+    if colon and len(name) <= NAME_LONGEST and _OPTION.fullmatch(name) and not value.startswith("//"):
         plain = name.lower()
         usual = plain.startswith("x-") or plain in ("authorization", "proxy-authorization", "cookie")
         if (usual or value.startswith(" ")) and sounds_secret(name, "header"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from app import secrecy
+from app import secret_names
 from app.core import forms
 from app.core.errors import INVALID_PARAMS, RpcError
 from app.core.json.pointer import escape
@@ -64,8 +64,8 @@ def secret_findings(params: dict[str, Any]) -> list[Finding]:
     }
     found = None
     for name, below in typed.items():
-        named = [secrecy.spaced(name[:500]), below.get("title")]
-        found = next((hit for text in named if isinstance(text, str) and (hit := secrecy.spoken_of(text))), None)
+        named = [secret_names.spaced(name[:500]), below.get("title")]
+        found = next((hit for text in named if isinstance(text, str) and (hit := secret_names.spoken_of(text))), None)
         if found is None:
             found = _asked_for(below.get("description"))
         if found is not None:
@@ -87,7 +87,7 @@ def _asked_for(text: Any) -> re.Match[str] | None:
     if not isinstance(text, str):
         return None
     for sentence in _SENTENCE.split(text[:20_000]):
-        found = secrecy.spoken_of(sentence)
+        found = secret_names.spoken_of(sentence)
         if found is None:
             continue
         before, after = sentence[: found.start()], sentence[found.end() :]

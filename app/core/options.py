@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal, get_args
 from urllib.parse import unquote
 
 from pydantic import Field, field_validator
 
 from app import bounds
 from app.core.strict import Strict
+
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
+"""How severe a log message can be, the least first (R5-22)."""
 
 
 class Options(Strict):
@@ -35,7 +39,7 @@ class Options(Strict):
     request_timeout_ms: int = Field(default=60_000, gt=0, le=bounds.CALL_MS)
     reset_timeout_on_progress: bool = True
     max_total_timeout_ms: int | None = Field(default=None, gt=0, le=bounds.CALL_MS)
-    log_level: Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"] | None = None
+    log_level: LogLevel | None = None
     meta: dict[str, Any] = Field(default_factory=dict)
     extensions: dict[str, Any] = Field(default_factory=dict)
 

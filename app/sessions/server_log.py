@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from app import bounds
-
-LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+from app.core.options import LEVELS
 
 
 @dataclass(slots=True, frozen=True)

@@ -43,6 +43,8 @@ _READ: Final = 10_000
 _CLOSE_SECONDS: Final = 2.0
 _CALM_SECONDS: Final = 10.0
 """How long what need not be written at once waits for a calm moment."""
+_IN_LINE: Final = "the command line"
+_IN_ADDRESS: Final = "the address"
 _COLUMNS: Final = ("id", "owner", "name", "target", "missing", "options", "used")
 _TARGETS: Final = f"SELECT {', '.join(_COLUMNS)} FROM targets ORDER BY used DESC"  # noqa: S608 (constants)
 _ERAS: Final = f"SELECT command, era FROM eras ORDER BY at DESC LIMIT {_READ}"  # noqa: S608
@@ -62,11 +64,11 @@ def without_secrets(target: AnyTarget) -> tuple[AnyTarget, tuple[str, ...]]:
         env = {name: value for name, value in target.env.items() if name not in left}
         command, *args = target.shown_argv
         if target.shown_argv != target.argv:
-            missing.append("the command line")
+            missing.append(_IN_LINE)
         return target.model_copy(update={"env": env, "command": command, "args": tuple(args)}), tuple(missing)
     headers = {name: value for name, value in target.headers.items() if name not in left}
     if target.shown_url != target.url:
-        missing.append("the address")
+        missing.append(_IN_ADDRESS)
     return target.model_copy(update={"headers": headers, "url": target.shown_url}), tuple(missing)
 
 
@@ -97,6 +99,11 @@ class Kept:
     name: str = ""
     missing: tuple[str, ...] = ()
     """What was left out of the file and has to be typed again before connecting."""
+
+    @property
+    def missing_names(self) -> tuple[str, ...]:
+        """The variables and headers among it; the rest stood inside of a command line or an address."""
+        return tuple(name for name in self.missing if name not in (_IN_LINE, _IN_ADDRESS))
 
     @property
     def saved(self) -> bool:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,12 +118,12 @@ class Parley:
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[Parley]:
+def running(*arguments: str, program: Sequence[str] = ("-m", "app"), checkout: Path = ROOT) -> Iterator[Parley]:
     """A Parley on a free port, ended with the block. What it saves goes with it, unless --data-dir says where."""
     data = tempfile.TemporaryDirectory(prefix="parley-data-")
     process = subprocess.Popen(
-        [sys.executable, "-m", "app", "--no-open", "--port", "0", *arguments],
-        cwd=ROOT,
+        [sys.executable, *program, "--no-open", "--port", "0", *arguments],
+        cwd=checkout,
         env={**os.environ, "PARLEY_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1", "PARLEY_DATA_DIR": data.name},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -172,7 +172,7 @@ def _enter(one: forms.Field, found: list[tuple[str, str]]) -> None:
                 found.append((f"{name}#was", str(one.chosen)))
             found += one.kept
         case "checkbox":
-            found += [(name, "true")] if one.checked else []
+            found += [(name, "true")] if one.value is True else []
         case "json":
             found += [(name, one.text), (f"{name}#json", "1")]
         case _:

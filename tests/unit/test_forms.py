@@ -8,6 +8,7 @@ import pytest
 
 from app.core import forms
 from app.core.schema import explain
+from app.secret_names import sounds_secret
 from tests.unit.form_browser import Page, draw, entries
 
 D7 = "http://json-schema.org/draft-07/schema#"
@@ -127,8 +128,7 @@ def test_read_only_is_shown_and_its_default_sent():
 @pytest.mark.requirement("R4-13")
 @pytest.mark.parametrize(("key", "secret"), [("password", True), ("apiKey", True), ("api_key", True), ("seat", False)])
 def test_what_asks_for_a_secret_is_known(key: str, secret: bool):
-    tree = forms.build({"type": "object", "properties": {key: {"type": "string"}}})
-    assert tree.children[0].secret is secret
+    assert sounds_secret(key, "field") is secret
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -409,6 +409,16 @@ def test_an_error_is_a_sentence_about_the_value(schema: Any, value: Any, sentenc
         ({"$schema": D7, "contentMediaType": "application/json"}, "?", {"": ["This is not application/json."]}),
         ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, {"/ab": ["About its key: At most 1 character; this has 2."]}),
         (
+            {"$defs": {"d": {"$id": "d", "items": {"maximum": 5}}}, "properties": {"a": {"$ref": "d"}}, "items": True},
+            {"a": [9]},
+            {"/a/0": ["Must be at most 5."]},
+        ),
+        (
+            {"$defs": {"d": {"$id": "d", "maximum": 5}}, "minimum": 1, "maximum": 9, "items": {"$ref": "d"}},
+            [10],
+            {"/0": ["Must be at most 5."]},
+        ),
+        (
             {"anyOf": [
                 {"type": "object", "properties": {"k": {"const": "a"}, "n": WHOLE}, "required": ["k", "n"]},
                 {"type": "object", "properties": {"k": {"const": "b"}, "s": TEXT}, "required": ["k", "s"]},
@@ -485,11 +495,20 @@ def test_ids_are_made_of_letters_digits_and_hex():
 @pytest.mark.requirement("S38", "R4-10")
 @pytest.mark.parametrize("odd", [None, True, 0, 1.5, 10**400, "x", [], {}, [[]], [{}]])
 @pytest.mark.parametrize(
-    "member", ["format", "default", "enumNames", "title", "maxLength", "maxItems", "items", "oneOf"]
+    "member",
+    [
+        *("format", "default", "enumNames", "title", "maxLength", "maxItems", "items", "oneOf"),
+        *("properties", "patternProperties"),
+    ],
 )
 def test_no_member_of_a_schema_is_so_odd_that_there_is_no_form(member: str, odd: Any):
-    """One form that cannot be drawn would take its whole page with it."""
+    """One form that cannot be drawn, or checked, would take its whole page with it."""
     text = {"type": "string", "enum": ["a"]} if member == "enumNames" else {"type": "string"}
     several = {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}
-    schema = {"type": "object", "properties": {"text": {**text, member: odd}, "several": {**several, member: odd}}}
+    odd_ones = {"text": {**text, member: odd}, "several": {**several, member: odd}}
+    schema = {
+        "type": "object",
+        "properties": {**odd_ones, "both": {"allOf": [{**text, member: odd}, {"minLength": 1}]}},
+    }
     assert len(draw(forms.build(schema))) > 0
+    assert isinstance(forms.unchecked(schema), str)

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from app import secrecy
+from app import secrecy, secret_names
 from app.core import hidden
 from app.core.forms import clocks, words
 from app.web.connect.consent import _WARNINGS, warnings_of
@@ -61,7 +61,7 @@ class Row:
 
 
 def _rules() -> list[str]:
-    return [pattern for pair in secrecy.PATTERNS.values() for pattern in pair]
+    return [pattern for pair in secret_names.PATTERNS.values() for pattern in pair]
 
 
 SERVER, PERSON, BROWSER = "text of a server", "text of a person or a script", "a request to Parley"
@@ -73,8 +73,8 @@ PYTHON = {
     "app/core/rules/param_headers.py:_PLAIN": Row(SERVER),
     "app/core/rules/param_headers.py:_TOKEN": Row(SERVER),
     "app/core/schema/cost.py:_FANCY": Row("patterns in schemas of a server"),
-    "app/core/forms/clocks.py:_WRITTEN": Row(
-        PERSON, worst=("00:00:00.0",), patterns=lambda: [each.pattern for each in clocks._WRITTEN.values()]
+    "app/core/forms/clocks.py:WRITTEN": Row(
+        PERSON, worst=("00:00:00.0",), patterns=lambda: [each.pattern for each in clocks.WRITTEN.values()]
     ),
     "app/core/forms/leaves.py:_UNTYPEABLE": Row("defaults in schemas of a server"),
     "app/core/schema/explain.py:_date()": Row(PERSON),
@@ -133,14 +133,13 @@ PYTHON = {
     "app/secrecy.py:_PARAMETER": Row(SERVER, worst=("?a", "&token=", "?token")),
     "app/secrecy.py:_QUOTE": Row(SERVER, worst=("\\",)),
     "app/secrecy.py:_REFERENCE": Row(SERVER, worst=("${a", "$a")),
-    "app/secrecy.py:_SPOKEN": Row(SERVER, worst=("credit card numb", "passwor")),
+    "app/secret_names.py:_SPOKEN": Row(SERVER, worst=("credit card numb", "passwor")),
     "app/secrecy.py:_STRING": Row("a text that was read as JSON", only=('"a": "b", ', '"\\"\\\\": "\\"", ', '"" , ')),
-    "app/secrecy.py:_UNQUOTED": Row(SERVER),
-    "app/secrecy.py:_VALUE": Row(SERVER),
+    "app/secrecy.py:_NEXT_PARAMETER": Row(SERVER),
     "app/secrecy.py:_WORD": Row(PERSON, worst=("'\"", "\"'", "a'b\"", "\"a 'b ")),
-    "app/secrecy.py:_humps": Row(SERVER, worst=("aA", "AAa", "a1", "-_")),
-    "app/secrecy.py:_rules()": Row(SERVER, worst=("max-a-a-", "api-", "passwor", "-1"), patterns=_rules),
-    "app/secrecy.py:_rules()#2": Row(SERVER, patterns=list),  # the other half of the same pairs
+    "app/secret_names.py:_humps": Row(SERVER, worst=("aA", "AAa", "a1", "-_")),
+    "app/secret_names.py:_rules()": Row(SERVER, worst=("max-a-a-", "api-", "passwor", "-1"), patterns=_rules),
+    "app/secret_names.py:_rules()#2": Row(SERVER, patterns=list),  # the other half of the same pairs
     "app/web/door/visitors.py:_OWN_PATH": Row(BROWSER),
     "app/web/calls/blobs.py:_RANGE": Row(BROWSER),
     "app/web/calls/blobs.py:_SHA": Row(BROWSER),
@@ -174,18 +173,11 @@ PYTHON = {
     "app/web/live/stream.py:_BREAK": Row(SERVER),
 }
 SCRIPT = {
-    r"app.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
-    r"app.js:/\/(call|get|read|compose|retry)(\/|$)/": Row("the address of an action", worst=("/cal", "/call")),
-    r"app.js:/\s/": Row("one character of a command line that a person types", most=1),
-    r"app.js:/\s+/": Row("words that a person types"),
-    r"connect.js:/^-|-$/g": Row("names that a person types"),
-    r"connect.js:new RegExp(words, 'g')": Row("names that a person types", patterns=lambda: [secrecy.HUMPS]),
-    r"connect.js:new RegExp(sounds)": Row("names that a person types", patterns=_rules),
-    r"connect.js:new RegExp(harmless)": Row("names that a person types", patterns=_rules),
-    'connect.js:/^"(?:[^"\\\\]|\\\\.)*"\\s*:/': Row("what a person pastes", worst=('"\\"', '" ')),
-    r"connect.js:/,$/": Row("what a person pastes"),
+    r"calls.js:/\/(call|get|read|compose|retry)(\/|$)/": Row("the address of an action", worst=("/cal", "/call")),
     r"forms.js:/^[^,]*,/": Row("a file that a person chose, as a data: address", worst=("a;",)),
-    r"palette.js:/\s+/": Row("words that a person types"),
+    r"message.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
+    r"page.js:/\s+/": Row("words that a person types"),
+    r"decide.js:/\s+/": Row("words that a person types"),
 }
 
 
@@ -295,7 +287,7 @@ def in_script(text: str) -> list[str]:
 
 @cache
 def all_script() -> list[str]:
-    files = sorted((ROOT / "static").glob("*.js"))
+    files = sorted(path for path in (ROOT / "static").rglob("*.js") if "vendor" not in path.parts)
     return [f"{path.name}:{one}" for path in files for one in in_script(path.read_text(encoding="utf-8"))]
 
 

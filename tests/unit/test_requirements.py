@@ -14,6 +14,16 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
 MANIFEST = tomllib.loads((TESTS / "requirements.toml").read_text())
+ALL: dict[str, str | list[str]] = MANIFEST["claimed"] | MANIFEST["vacuous"]
+SPECIFICATION = "https://modelcontextprotocol.io/specification/"
+EXTENSION = "https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/2026-07-28/tasks.md"
+GUIDE = "https://modelcontextprotocol.io/docs/2026-07-28/tutorials/security/security_best_practices"
+LINK = re.compile(
+    rf"({SPECIFICATION}(2025-11-25|2026-07-28)(/[a-z_-]+)+|{GUIDE}|{EXTENSION})(#[a-z0-9]+(-[a-z0-9]+)*)?".replace(
+        ".", r"\."
+    )
+)
+ELSEWHERE = re.compile(r"…$|\b(R[1-7]-[0-9]{2}|S00[0-4]|(SC|N?FR|[UI]T)-[0-9]+|D[0-9]{1,2})\b|DECIDE|PEER|\bseed")
 ID = re.compile(r"(R[1-7]-[0-9]{2}|[SFHMB][0-9]{2}|SC-[0-9]+|N?FR-[0-9]+|[UI]T-[0-9]+|S00[0-4] .+)")
 
 
@@ -63,10 +73,29 @@ def test_parley_reports_no_progress_of_its_own() -> None:
     assert senders == []
 
 
-def test_ids_are_well_formed_and_say_what_they_mean() -> None:
-    for requirement, sentence in (MANIFEST["claimed"] | MANIFEST["vacuous"]).items():
-        assert ID.fullmatch(requirement), requirement
-        assert len(sentence) > 10, requirement
+def test_ids_are_well_formed() -> None:
+    assert [each for each in ALL if not ID.fullmatch(each)] == []
+
+
+def test_each_requirement_says_what_it_means() -> None:
+    """A whole sentence that can be read alone: not cut off, not by pointing to another id or to a note elsewhere."""
+    for requirement, said in ALL.items():
+        sentence = said if isinstance(said, str) else said[0]
+        assert len(sentence) > 20 and sentence.endswith(".") and not sentence.endswith(".."), requirement
+        assert ELSEWHERE.search(sentence) is None, f"{requirement}: {sentence}"
+
+
+def test_requirements_of_the_protocol_lead_to_its_specification_and_others_nowhere() -> None:
+    """R1 to R3 are about 2025-11-25, R6 is about 2026-07-28, R7 about the extension; R4 and R5 are about both."""
+    old, new = f"{SPECIFICATION}2025-11-25/", f"{SPECIFICATION}2026-07-28/"
+    homes = {"R1": old, "R2": old, "R3": old, "R4": "", "R5": "", "R6": new, "R7": EXTENSION}
+    for requirement, said in ALL.items():
+        if requirement[:2] in homes:
+            assert isinstance(said, list) and len(said) == 2, f"{requirement}: a sentence and a link"
+            assert LINK.fullmatch(said[1]), f"{requirement}: {said[1]}"
+            assert said[1].startswith(homes[requirement[:2]]), f"{requirement}: {said[1]}"
+        else:
+            assert isinstance(said, str), f"{requirement}: a link is for what the protocol asks"
 
 
 def test_no_test_is_skipped_in_silence() -> None:

@@ -10,10 +10,7 @@ Serves tool arguments and elicitation alike. Knows JSON Schema; knows no HTML, n
 
 from __future__ import annotations
 
-from typing import Any
-
-from app.core.forms import reading
-from app.core.forms.building import build
+from app.core.forms.building import build, skeleton
 from app.core.forms.reading import read
 from app.core.forms.sources import Entries, operate
 from app.core.forms.tree import Field, place
@@ -34,8 +31,3 @@ __all__ = [
     "unchecked",
     "validate",
 ]
-
-
-def skeleton(schema: Any) -> Any:
-    """A value to start from: the defaults, and something for whatever must be there."""
-    return reading.skeleton(build(schema))

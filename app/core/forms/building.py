@@ -11,11 +11,10 @@ from typing import Any
 from app import bounds
 from app.core.figures import grouped
 from app.core.forms import leaves
-from app.core.forms.alternatives import closest
-from app.core.forms.leaves import NoControl, Spot
+from app.core.forms.leaves import NoControl
 from app.core.forms.reading import read
-from app.core.forms.sources import Carried, Entries, Fresh, Given, Source, Started, Submitted, indices
-from app.core.forms.tree import ROOT_NAME, Field, Kind, below, nameable
+from app.core.forms.sources import Entries, Given, Source, Submitted
+from app.core.forms.tree import ROOT_NAME, Field, Kind, Spot, below, nameable
 from app.core.forms.words import alternative_name, item_name
 from app.core.json import pointer
 from app.core.json.pointer import escape
@@ -38,11 +37,17 @@ _Row = tuple[str, Any, Source]
 
 def build(schema: Any, value: Any = MISSING, form: Entries | None = None) -> Field:
     """The tree of a schema, filled from a submitted form, else from a value, else from the schema's defaults."""
-    source: Source = Submitted(form) if form is not None else Fresh() if value is MISSING else Given(value)
+    source: Source = Submitted(form) if form is not None else Source() if value is MISSING else Given(value)
     spot = Spot("", ROOT_NAME, "", True, 0)
     if why := too_large(schema):
         return leaves.json_box({}, spot, source, why)
     return Builder(schema).field(schema, spot, source)
+
+
+def skeleton(schema: Any) -> Any:
+    """A value to start from: the defaults, and something for whatever must be there."""
+    value = read(build(schema), with_samples=True).value
+    return {} if value is MISSING else value
 
 
 class Builder:
@@ -56,8 +61,8 @@ class Builder:
     def field(self, schema: Any, spot: Spot, source: Source) -> Field:
         """One field and everything below it; a JSON box where nothing else can show it."""
         self._fields += 1
-        if isinstance(source, Submitted) and source.has("#new"):
-            source = Started()
+        if source.has("#new"):
+            source = Source(used=True)
         drawn = schema if isinstance(schema, dict) else {}
         try:
             drawn = self._schemas.plain(schema)
@@ -67,12 +72,12 @@ class Builder:
                 raise NoControl(f"It is nested more than {bounds.FORM_DEPTH} deep.")
             content = _content(drawn, spot, source)
             drawn, nullable = self._schemas.without_null(drawn)
-            is_null = nullable and isinstance(content, Given) and content.value is None
+            is_null = nullable and content.value is None
             made = self._by_kind(drawn, spot, Given(MISSING) if is_null else content)
         except (NoShape, NoControl) as reason:
             return leaves.json_box(drawn, spot, source, str(reason))
         made.nullable = nullable
-        made.is_null = is_null or (nullable and isinstance(content, Submitted) and content.has("#null"))
+        made.is_null = is_null or (nullable and content.has("#null"))
         return made
 
     def _by_kind(self, schema: Schema, spot: Spot, source: Source) -> Field:
@@ -123,13 +128,8 @@ class Builder:
         """A group without its fields. One that must be there always is; one that need not be can be left out."""
         made = leaves.common(kind, schema, spot)
         made.item = item_name(made.label) if kind in ("array", "map") else made.item
-        if isinstance(source, Submitted):
-            left_out, used = source.has("#use"), source.text("#use") == "1"
-        else:
-            left_out = source.is_nothing
-            used = isinstance(source, Started | Given) and not source.is_nothing
-        made.removable = not spot.required or left_out
-        made.present = used or not made.removable
+        made.removable = not spot.required or source.left_out
+        made.present = source.used or not made.removable
         return made
 
     def _object(self, schema: Schema, spot: Spot, source: Source) -> Field:
@@ -147,14 +147,13 @@ class Builder:
         made = self._group("object", schema, spot, source)
         if not made.present:
             return made
-        inside = Fresh() if isinstance(source, Given) and value is MISSING else source
         for key, part in properties.items():
             name = below(spot.name, nameable(key))
             child = Spot(f"{spot.pointer}/{escape(key)}", name, key, key in required, spot.depth + 1)
-            made.children.append(self.field(part, child, inside.child(key)))
+            made.children.append(self.field(part, child, source.child(key)))
         unnamed = {key: each for key, each in value.items() if key not in properties} if value else {}
-        if offered or unnamed or (isinstance(inside, Submitted) and inside.has("#more#item")):
-            rest = inside.beside("#more") if isinstance(inside, Submitted) else Given(unnamed)
+        if offered or unnamed or source.has("#more#item"):
+            rest = source.beside("#more") if isinstance(source, Submitted) else Given(unnamed)
             more = self._map({}, extra or True, Spot(spot.pointer, f"{spot.name}#more", "", True, spot.depth), rest)
             more.more, more.required, more.item, more.type_text = True, False, "key", ""
             more.can_add = more.can_add and extra is not False
@@ -167,25 +166,10 @@ class Builder:
             raise NoControl(f"It has more than {bounds.FORM_ITEMS} keys.")
         if value and not all(leaves.typeable(key) and "\n" not in key for key in value):
             raise NoControl("One of its keys has a line break.")
-        made = self._group("map", schema, spot, source)
         rows: list[_Row] = [(key, items, Given(each)) for key, each in value.items()] if value else []
         if isinstance(source, Submitted):
-            inside = [source.at(each) for each in indices(source.form, source.name)]
-            rows = [(each.text("#key"), items, each) for each in inside]
-        self._fill(made, rows, spot)
-        made.can_add = len(made.children) < bounds.FORM_ITEMS and spot.depth < bounds.FORM_DEPTH
-        return made
-
-    def _fill(self, made: Field, rows: list[_Row], spot: Spot) -> None:
-        """Add items to a list or rows to a map, each named by its place in the form."""
-        for at, (key, schema, source) in enumerate(rows if made.present else []):
-            place = Spot(f"{spot.pointer}/{escape(key)}", below(spot.name, str(at)), "", True, spot.depth + 1)
-            child = self.field(schema, place, source)
-            if made.kind == "map":
-                child.key = key
-            else:
-                child.label = f"{child.label or made.item} {at + 1}"
-            made.children.append(child)
+            rows = [(each.text("#key"), items, each) for each in source.items(0)]
+        return self._filled("map", schema, rows, bounds.FORM_ITEMS, spot, source)
 
     def _array(self, schema: Schema, spot: Spot, source: Source) -> Field:
         value = leaves.taken(source, lambda given: isinstance(given, list), "The value is not a list.")
@@ -194,40 +178,44 @@ class Builder:
         if isinstance(prefix, list) and prefix:
             return self._tuple(schema, prefix, value, spot, source)
         options = self._schemas.options(self._schemas.plain_or_none(items) or {})
-        listed = isinstance(source, Submitted) and source.has("#list")
-        if options is not None and not listed and len(options) <= bounds.FORM_CHECKBOXES:
+        if options is not None and not source.has("#list") and len(options) <= bounds.FORM_CHECKBOXES:
             ticks = leaves.ticks(options, value or [])
             self._options += len(options)
             if ticks is not None and self._options <= bounds.FORM_OPTIONS:
                 return leaves.multi(schema, options, ticks, spot, source)
         if value and len(value) > bounds.FORM_ITEMS:
             raise NoControl(f"It has more than {bounds.FORM_ITEMS} items.")
-        made = self._group("array", schema, spot, source)
-        inside: list[Source] = []
         least, most = schema.get("minItems"), schema.get("maxItems")
-        if isinstance(source, Submitted):
-            inside = [source.at(each) for each in indices(source.form, source.name)]
-        elif isinstance(source, Given):
-            inside = _each(source, value or [])
-        elif isinstance(least, int):
-            inside = [Fresh()] * min(least, 5)
-        self._fill(made, [(str(at), items, each) for at, each in enumerate(inside)], spot)
+        inside = source.items(min(least, 5) if isinstance(least, int) else 0)
         room = min(most, bounds.FORM_ITEMS) if isinstance(most, int) else bounds.FORM_ITEMS
-        made.can_add = len(made.children) < room and spot.depth < bounds.FORM_DEPTH
-        return made
+        rows = [(str(at), items, each) for at, each in enumerate(inside)]
+        return self._filled("array", schema, rows, room, spot, source)
 
     def _tuple(self, schema: Schema, prefix: list[Any], value: Any, spot: Spot, source: Source) -> Field:
         if len(prefix) > bounds.FORM_ITEMS:
             raise NoControl(f"It has more than {bounds.FORM_ITEMS} items.")
         if value is not MISSING and len(value) != len(prefix):
             raise NoControl(f"The list has {len(value)} items; the form has places for {len(prefix)}.")
-        made = self._group("tuple", schema, spot, source)
-        inside: list[Source] = [Fresh()] * len(prefix)
+        places = range(len(prefix))
         if isinstance(source, Submitted):
-            inside = [source.at(str(at)) for at in range(len(prefix))]
-        elif isinstance(source, Given) and value:
-            inside = _each(source, value)
-        self._fill(made, [(str(at), part, inside[at]) for at, part in enumerate(prefix)], spot)
+            inside: list[Source] = [source.at(str(at)) for at in places]
+        else:
+            inside = source.items(len(prefix)) or [Source()] * len(prefix)
+        rows = [(str(at), prefix[at], inside[at]) for at in places]
+        return self._filled("tuple", schema, rows, 0, spot, source)
+
+    def _filled(self, kind: Kind, schema: Schema, rows: list[_Row], room: int, spot: Spot, source: Source) -> Field:
+        """A list or a map with its items, each named by its place in the form. One can be added while there is room."""
+        made = self._group(kind, schema, spot, source)
+        for at, (key, part, content) in enumerate(rows if made.present else []):
+            place = Spot(f"{spot.pointer}/{escape(key)}", below(spot.name, str(at)), "", True, spot.depth + 1)
+            child = self.field(part, place, content)
+            if kind == "map":
+                child.key = key
+            else:
+                child.label = f"{child.label or made.item} {at + 1}"
+            made.children.append(child)
+        made.can_add = len(made.children) < room and spot.depth < bounds.FORM_DEPTH
         return made
 
     # ---- alternatives
@@ -241,13 +229,13 @@ class Builder:
                 made.chosen = 0
             source = self._switched(made, offered, spot, source)
         else:
-            value = leaves.taken(source, lambda given: True, "")
-            made.chosen = closest(offered, value, self._schemas) if value is not MISSING else None
-            if made.chosen is None and value is not MISSING and not isinstance(source, Carried):
-                raise NoControl("The value fits none of the alternatives.")
-            if made.chosen is None:
-                made.chosen = 0 if spot.required and not source.is_nothing else None
-                source = Fresh() if value is not MISSING else source
+            if source.value is not MISSING:
+                made.chosen = self._schemas.closest(offered, source.value)
+                if made.chosen is None:
+                    leaves.taken(source, lambda given: False, "The value fits none of the alternatives.")
+                    source = Source()
+            if made.chosen is None and spot.required and not source.is_nothing:
+                made.chosen = 0
         made.present = made.chosen is not None
         if made.chosen is not None:
             child = self._alternative(offered, made.chosen, spot, source)
@@ -270,28 +258,24 @@ class Builder:
                 made.kept += [(made.name + name[len(source.name) :], text) for name, text in texts]
         made.kept = made.kept if len(made.kept) <= bounds.FORM_KEPT else []
         if made.chosen is None or not drawn:
-            return Fresh()
+            return Source()
         if made.chosen in drawn:
             return source.beside(f"#{made.chosen}")
         typed = read(self._alternative(offered, drawn[0], spot, source.beside(f"#{drawn[0]}"))).value
         if isinstance(typed, dict):
             known = properties_of(offered[made.chosen])
             typed = {key: each for key, each in typed.items() if key in known}
-        return Fresh() if typed is MISSING else Carried(typed)
+        return Source() if typed is MISSING else Given(typed, carried=True)
 
 
 def _content(schema: Schema, spot: Spot, source: Source) -> Source:
     """Where a field gets its content from in the end: what stands in a JSON box is a value again as soon as it can be
     read, and a field that nobody has filled has its default. Raises NoControl while a box cannot be read."""
-    if isinstance(source, Submitted) and source.has("#json"):
+    if source.has("#json"):
         typed = from_json_text(source.text())
         if typed.problem is not None:
             raise NoControl("It stays JSON until it can be read.")
         return Given(typed.value)
-    if isinstance(source, Fresh) and "default" in schema and (schema["default"] is not None or spot.required):
-        return Carried(schema["default"])
+    if type(source) is Source and "default" in schema and (schema["default"] is not None or spot.required):
+        return Given(schema["default"], carried=True)
     return source
-
-
-def _each(source: Given, values: list[Any]) -> list[Source]:
-    return [Carried(each) if isinstance(source, Carried) else Given(each) for each in values]

@@ -8,7 +8,7 @@ from typing import Any
 
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,3})?)?"
-_WRITTEN = {
+WRITTEN = {
     "date": re.compile(_DAY),
     "time": re.compile(_CLOCK),
     "datetime": re.compile(f"{_DAY}T{_CLOCK}"),
@@ -16,14 +16,9 @@ _WRITTEN = {
 _READ: dict[str, Any] = {"date": date, "time": time, "datetime": datetime}
 
 
-def is_clock(kind: str) -> bool:
-    """Whether a kind of control is one of these."""
-    return kind in _WRITTEN
-
-
 def writes(kind: str, text: str) -> bool:
     """Whether a control of a kind can have written a text."""
-    if _WRITTEN[kind].fullmatch(text) is None:
+    if WRITTEN[kind].fullmatch(text) is None:
         return False
     try:
         _READ[kind].fromisoformat(text)
@@ -34,7 +29,7 @@ def writes(kind: str, text: str) -> bool:
 
 def sent(kind: str, text: str) -> str:
     """What is sent for the text of a control; a text that no such control writes is sent as it is."""
-    if kind == "date" or not writes(kind, text):
+    if kind not in ("time", "datetime") or not writes(kind, text):
         return text
     return text + (":00Z" if text.count(":") == 1 else "Z")
 

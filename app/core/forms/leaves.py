@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from app.core.forms import clocks
-from app.core.forms.sources import Carried, Given, Source, Submitted
-from app.core.forms.tree import Field, Kind
+from app.core.forms.sources import Given, Source, Submitted
+from app.core.forms.tree import Field, Kind, Spot
 from app.core.forms.words import MAX_DESCRIPTION, MAX_LABEL, text_of, type_text
 from app.core.json import pointer
-from app.core.json.values import MISSING, is_number, same, show, to_json_text
+from app.core.json.values import MISSING, is_number, number_of, same, show, to_json_text
 from app.core.schema.plain import Option
-from app.secrecy import sounds_secret
 
 _FORMATS: dict[str, Kind] = {
     "date": "date",
@@ -42,38 +40,27 @@ class NoControl(Exception):
     """Nothing but a box for JSON can show what stands here. The message says why, as a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """The place of a field: where its value stands, what its controls are called, and how deep it is."""
-
-    pointer: str
-    name: str
-    key: str
-    required: bool
-    depth: int
-
-
 def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) -> Field:
     """A field with what every kind has."""
     given = schema.get("examples")
     examples = given if isinstance(given, list) else []
     default = schema.get("default")
-    title = text_of(schema, "title", MAX_LABEL)
+    key = to_json_text(spot.key) if spot.key.isspace() else spot.key[:MAX_LABEL]
     return Field(
         pointer=spot.pointer,
         name=spot.name,
-        kind=kind,
         key=spot.key,
-        label=title or (spot.key[:MAX_LABEL] if not spot.key.isspace() else to_json_text(spot.key)),
-        description=text_of(schema, "description", MAX_DESCRIPTION),
         required=spot.required,
+        depth=spot.depth,
+        kind=kind,
+        label=text_of(schema, "title", MAX_LABEL) or key,
+        description=text_of(schema, "description", MAX_DESCRIPTION),
         type_text=type_text(kind, schema, options)[:100],
         default="" if default is None or default == "" else show(default, 60),
         examples=[show(each, 60) for each in examples[:3]],
         suggestion=examples[0] if examples else MISSING,
         deprecated=schema.get("deprecated") is True,
         read_only=schema.get("readOnly") is True,
-        secret=schema.get("format") == "password" or any(sounds_secret(name, "field") for name in (spot.key, title)),
     )
 
 
@@ -81,11 +68,9 @@ def taken(source: Source, fits: Callable[[Any], bool], why: str) -> Any:
     """The value that a source gives; MISSING when it gives none, or one that is only carried and does not fit.
 
     Raises NoControl when a value that must be shown does not fit."""
-    if not isinstance(source, Given) or source.value is MISSING:
-        return MISSING
-    if fits(source.value):
+    if source.value is MISSING or fits(source.value):
         return source.value
-    if isinstance(source, Carried):
+    if isinstance(source, Given) and source.carried:
         return MISSING
     raise NoControl(why)
 
@@ -99,12 +84,9 @@ def json_box(schema: Mapping[str, Any], spot: Spot, source: Source, why: str) ->
     """A box for any JSON, with the reason why there is nothing better."""
     made = common("json", schema, spot)
     made.note = why
-    if isinstance(source, Submitted):
-        made.text = source.text()
-        return made
-    value = source.value if isinstance(source, Given) else schema.get("default", MISSING)
+    value = schema.get("default", MISSING) if type(source) is Source else source.value
     try:
-        made.text = to_json_text(value)
+        made.text = source.text() or to_json_text(value)
     except ValueError:
         made.errors = ["The value cannot be written as JSON."]
     return made
@@ -117,7 +99,7 @@ def fixed(schema: Mapping[str, Any], value: Any, spot: Spot, source: Source) -> 
         return choice(schema, [Option(value, show(value))], spot, source)
     taken(source, lambda given: same(given, value), "The value is not the one that the schema fixes.")
     made = common("const", schema, spot)
-    made.fixed = value
+    made.value = value
     made.text = to_json_text(value, indent=None)
     return made
 
@@ -131,7 +113,8 @@ def choice(schema: Mapping[str, Any], options: list[Option], spot: Spot, source:
     value = taken(source, lambda given: chosen(given) is not None, "The value is none of the choices.")
     made = common("choice", schema, spot, len(options))
     made.options = options
-    made.chosen = pointer.index(source.text(), len(options)) if isinstance(source, Submitted) else chosen(value)
+    made.chosen = pointer.index(source.text(), len(options)) if value is MISSING else chosen(value)
+    made.value = MISSING if made.chosen is None else options[made.chosen].value
     return made
 
 
@@ -151,25 +134,28 @@ def multi(schema: Mapping[str, Any], options: list[Option], chosen: list[int], s
         made.chosen_many = sorted(each for each in picked if each is not None)
     value = taken(source, lambda given: isinstance(given, list), "The value is not a list.")
     _emptiness(made, source, value, spot.required, bool(schema.get("default")))
+    made.value = [options[at].value for at in made.chosen_many] if made.chosen_many or made.empty else MISSING
     return made
 
 
 def _emptiness(made: Field, source: Source, value: Any, implied: bool, asked: bool) -> None:
     """What it means when nothing is typed or ticked. A tick asks for it where the schema does not say it (R4-08)."""
-    if isinstance(source, Submitted):
-        made.empty = source.has("#empty") if source.has("#maybe") else implied
+    if source.has("#maybe"):
+        made.empty = source.has("#empty")
     else:
-        made.empty = value in ("", []) or (implied and not source.is_nothing)
+        left_out = isinstance(source, Given) and source.is_nothing
+        made.empty = value in ("", []) or (implied and not left_out)
     made.can_be_empty = made.empty != implied or (asked and not implied)
 
 
 def boolean(schema: Mapping[str, Any], spot: Spot, source: Source) -> Field:
     """A tick where there must be an answer; where there need not be one, or is none yet, three ways."""
     value = taken(source, lambda given: isinstance(given, bool), "The value is neither true nor false.")
-    made = common("checkbox" if spot.required and not source.is_nothing else "threeway", schema, spot)
-    text = source.text() if isinstance(source, Submitted) else to_json_text(value)
+    answered = spot.required and not source.is_nothing
+    made = common("checkbox" if answered else "threeway", schema, spot)
+    text = source.text() or to_json_text(value)
     made.text = text if text in ("true", "false") else ""
-    made.checked = made.text == "true"
+    made.value = made.text == "true" if made.text or answered else MISSING
     return made
 
 
@@ -177,11 +163,15 @@ def number(schema: Mapping[str, Any], kind: Literal["integer", "number"], spot: 
     """A number as a text, so that a browser cannot round it."""
     value = taken(source, is_number, "The value is not a number.")
     made = common(kind, schema, spot)
-    if isinstance(source, Submitted):
-        made.text = source.text().strip().replace("\n", " ")
+    whole = kind == "integer"
+    if whole and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    made.text = source.text().strip().replace("\n", " ") or to_json_text(value)
+    said = number_of(made.text, whole=whole) if made.text else MISSING
+    if isinstance(said, str):
+        made.problem = said
     else:
-        whole = kind == "integer" and isinstance(value, float) and value.is_integer()
-        made.text = to_json_text(int(value) if whole else value)
+        made.value = said
     if made.suggestion is MISSING:
         low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
         made.suggestion = low if is_number(low) else above + 1 if is_number(above) and above >= 0 else 0
@@ -190,12 +180,12 @@ def number(schema: Mapping[str, Any], kind: Literal["integer", "number"], spot: 
 
 def string(schema: Mapping[str, Any], spot: Spot, source: Source) -> Field:
     """A text in the control that suits its format and leaves it as it is."""
-    unkept = isinstance(source, Given) and isinstance(source.value, str)
+    unkept = isinstance(source.value, str)
     why = "The text has a character that no text field keeps." if unkept else "The value is not a string."
     value = taken(source, typeable, why)
     suited = kind = _suited(schema)
-    text = source.text() if isinstance(source, Submitted) else value or ""
-    if clocks.is_clock(suited) and text:
+    text = source.text() or value or ""
+    if suited in clocks.WRITTEN and text:
         from_clock = isinstance(source, Submitted) and not source.has("#kind")
         shown = text if from_clock else clocks.written(suited, text)
         if shown is not None and clocks.writes(suited, shown):
@@ -206,10 +196,12 @@ def string(schema: Mapping[str, Any], spot: Spot, source: Source) -> Field:
         kind = "long"
     made = common(kind, schema, spot)
     made.text = text
-    made.plainer = clocks.is_clock(suited) and kind != suited
+    made.plainer = suited in clocks.WRITTEN and kind != suited
     default = schema.get("default")
     implied = spot.required and kind in ("text", "long")  # an empty text is sent where one must stand
     _emptiness(made, source, value, implied, isinstance(default, str) and bool(default))
+    made.value = clocks.sent(kind, text) if text or made.empty else MISSING
+    made.suggestion = "" if made.suggestion is MISSING else made.suggestion
     return made
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.core.forms import clocks
-from app.core.forms.tree import TYPED_KINDS, Field
-from app.core.json.values import MISSING, from_json_text, number_of, show
+from app.core.forms.tree import Field
+from app.core.json.values import MISSING, from_json_text, show
 
 
 @dataclass(slots=True)
@@ -30,64 +29,41 @@ class Filled:
         self.errors.setdefault(pointer, []).append(sentence)
 
 
-def read(tree: Field) -> Filled:
+def read(tree: Field, *, with_samples: bool = False) -> Filled:
     """The value of a tree; MISSING when it says none."""
-    filled = Filled(MISSING)
+    filled = Filled(MISSING, with_samples=with_samples)
     filled.value = _read(tree, filled)
     return filled
 
 
-def skeleton(tree: Field) -> Any:
-    """A value to start from: what the tree says, and something for whatever must be there."""
-    value = _read(tree, Filled(MISSING, with_samples=True))
-    return {} if value is MISSING else value
-
-
 def _read(one: Field, filled: Filled) -> Any:
-    if one.nullable and one.is_null:
+    if one.is_null:
         return None
     value = _value(one, filled) if one.present else MISSING
-    is_empty = value is MISSING or (value == "" and one.suggestion is not MISSING)
-    return _sample(one) if filled.with_samples and one.required and is_empty else value
-
-
-def _sample(one: Field) -> Any:
+    if not filled.with_samples or not one.required or value not in (MISSING, ""):
+        return value
     if one.suggestion is not MISSING:
         return one.suggestion
-    if one.options:
-        return one.options[0].value
-    return "" if one.kind in TYPED_KINDS else MISSING
+    return one.options[0].value if one.options and value is MISSING else value
 
 
 def _value(one: Field, filled: Filled) -> Any:
+    value, problem = one.value, one.problem
     match one.kind:
-        case "const":
-            return one.fixed
         case "object":
             return _read_object(one, filled)
         case "map":
             return _read_map(one, filled)
         case "array" | "tuple":
             return [_read_item(child, filled) for child in one.children]
-        case "multi":
-            return [one.options[at].value for at in one.chosen_many] if one.chosen_many or one.empty else MISSING
-        case "choice":
-            return MISSING if one.chosen is None else one.options[one.chosen].value
         case "oneof":
             return _read(one.children[0], filled) if one.children else MISSING
-        case "checkbox":
-            return one.checked
-        case "threeway":
-            return {"true": True, "false": False}.get(one.text, MISSING)
-        case "number" | "integer":
-            return _read_number(one, filled)
         case "json":
             typed = from_json_text(one.text)
-            if typed.problem is not None:
-                filled.add(one.pointer, typed.problem)
-            return typed.value
-        case _:
-            return _read_text(one)
+            value, problem = typed.value, typed.problem or ""
+    if problem:
+        filled.add(one.pointer, problem)
+    return value
 
 
 def _read_object(one: Field, filled: Filled) -> dict[str, Any]:
@@ -98,7 +74,7 @@ def _read_object(one: Field, filled: Filled) -> dict[str, Any]:
             for row in child.children:
                 if row.key in found:
                     filled.add(row.pointer, "This key has a field of its own above.")
-            found |= {key: each for key, each in value.items() if key not in found}
+            found |= {key: each for key, each in (value or {}).items() if key not in found}
         elif value is not MISSING:
             found[child.key] = value
     return found
@@ -125,19 +101,3 @@ def _read_item(one: Field, filled: Filled) -> Any:
         filled.add(one.pointer, "This is empty. Fill it in, or remove it.")
         filled.empty.add(one.pointer)
     return None
-
-
-def _read_number(one: Field, filled: Filled) -> Any:
-    if not one.text.strip():
-        return MISSING
-    number = number_of(one.text, whole=one.kind == "integer")
-    if isinstance(number, str):
-        filled.add(one.pointer, number)
-        return MISSING
-    return number
-
-
-def _read_text(one: Field) -> Any:
-    if one.text == "":
-        return "" if one.empty else MISSING
-    return clocks.sent(one.kind, one.text) if clocks.is_clock(one.kind) else one.text

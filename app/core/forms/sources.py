@@ -91,43 +91,52 @@ def indices(form: Entries, name: str) -> list[str]:
 
 
 class Source:
-    """Where one field gets its content from."""
+    """Where one field gets its content from. By itself from nowhere yet: the defaults of the schema hold."""
 
+    value: Any = MISSING
     is_nothing = False
     """Whether it says that nothing stands here, which is more than to say nothing yet."""
+    left_out = False
+    """Whether it says of a group that it may be left out."""
+
+    def __init__(self, used: bool = False) -> None:
+        self.used = used
+        """Whether it says of a group that it is there: somebody has just added it."""
 
     def child(self, key: str) -> Source:
         """Where the field of a key gets it from."""
-        raise NotImplementedError
+        return Source()
 
+    def items(self, at_least: int) -> list[Source]:
+        """Where the items of a list get it from; of a list that nobody has filled there are as many as must be."""
+        return [Source()] * at_least
 
-class Fresh(Source):
-    """From nowhere yet: the defaults of the schema hold."""
+    def text(self, suffix: str = "") -> str:
+        """The text of a control; "" when it was not submitted."""
+        return ""
 
-    def child(self, key: str) -> Fresh:
-        return Fresh()
-
-
-class Started(Fresh):
-    """The same for a group that somebody has just added, so that it is there."""
+    def has(self, suffix: str) -> bool:
+        """Whether a control was submitted at all."""
+        return False
 
 
 class Given(Source):
-    """From a value, exactly: what is missing in it is left out, what fits no control becomes a JSON box."""
+    """From a value, exactly: what is missing in it is left out, what fits no control becomes a JSON box.
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        self.is_nothing = value is MISSING
+    One that is only carried (a default, or what was typed for another alternative) counts as far as it fits."""
 
-    def child(self, key: str) -> Source:
-        return Given(self.value[key] if isinstance(self.value, dict) and key in self.value else MISSING)
-
-
-class Carried(Given):
-    """From a value as far as it fits: a default, or what was typed for another alternative."""
+    def __init__(self, value: Any, carried: bool = False) -> None:
+        self.value, self.carried = value, carried
+        self.is_nothing = self.left_out = value is MISSING
+        self.used = not self.is_nothing
 
     def child(self, key: str) -> Source:
-        return Carried(self.value[key]) if isinstance(self.value, dict) and key in self.value else Fresh()
+        if isinstance(self.value, dict) and key in self.value:
+            return Given(self.value[key], self.carried)
+        return Source() if self.carried else Given(MISSING)
+
+    def items(self, at_least: int) -> list[Source]:
+        return [Given(each, self.carried) for each in self.value] if isinstance(self.value, list) else []
 
 
 class Submitted(Source):
@@ -136,9 +145,13 @@ class Submitted(Source):
     def __init__(self, form: Entries, name: str = ROOT_NAME) -> None:
         self.form, self.name = form, name
         self.is_nothing = form.first(name) == ""
+        self.left_out, self.used = self.has("#use"), self.text("#use") == "1"
 
     def child(self, key: str) -> Submitted:
         return self.at(nameable(key))
+
+    def items(self, at_least: int) -> list[Source]:
+        return [self.at(each) for each in indices(self.form, self.name)]
 
     def at(self, part: str) -> Submitted:
         """The same for a nameable key or an index."""
@@ -149,9 +162,7 @@ class Submitted(Source):
         return Submitted(self.form, self.name + suffix)
 
     def text(self, suffix: str = "") -> str:
-        """The text of a control; "" when it was not submitted."""
         return self.form.first(self.name + suffix) or ""
 
     def has(self, suffix: str) -> bool:
-        """Whether a control was submitted at all."""
         return self.form.has(self.name + suffix)

@@ -18,8 +18,6 @@ Kind = Literal[
     "text", "long", "number", "integer", "checkbox", "threeway", "choice", "multi", "const", "date", "time", "datetime",
     "email", "uri", "password", "file", "object", "array", "tuple", "map", "oneof", "json",
 ]  # fmt: skip
-TYPED_KINDS = frozenset({"text", "long", "date", "time", "datetime", "email", "uri", "password", "file"})
-"""Kinds whose value is a string that somebody types."""
 ROOT_NAME = "#"
 """The name of the controls of the whole form; a control without a name is not submitted."""
 _UNNAMEABLE = re.compile("[#\x00-\x1f\x7f\ud800-\udfff]")
@@ -27,19 +25,26 @@ _UNIDENTIFIED = re.compile("[^A-Za-z0-9]")
 
 
 @dataclass(slots=True)
-class Field:
-    """One place of the form: what it is called, what is in it, and what is wrong with it."""
+class Spot:
+    """One place of the form, before it is known what stands there."""
 
     pointer: str
     """Where its value stands, as a JSON Pointer."""
     name: str
     """What its controls are called; `#alt`, `#null` and others are added for the controls beside the first."""
-    kind: Kind
-    key: str = ""
+    key: str
     """Of a property or of a row of a map: its key."""
+    required: bool
+    depth: int
+
+
+@dataclass(slots=True)
+class Field(Spot):
+    """One place of the form: what it is called, what is in it, and what is wrong with it."""
+
+    kind: Kind
     label: str = ""
     description: str = ""
-    required: bool = False
     type_text: str = ""
     """What may stand here, in a few words: `integer, 5 to 60`."""
     default: str = ""
@@ -49,8 +54,6 @@ class Field:
     """What a skeleton puts here when something must stand here."""
     deprecated: bool = False
     read_only: bool = False
-    secret: bool = False
-    """It seems to ask for a password, a token or the like (R4-13)."""
     nullable: bool = False
     is_null: bool = False
     present: bool = True
@@ -64,7 +67,10 @@ class Field:
     plainer: bool = False
     """A date or a time as a text, because no control for such would keep it as it is."""
     text: str = ""
-    checked: bool = False
+    value: Any = MISSING
+    """What a field without fields inside says; a box for JSON is read only when somebody asks."""
+    problem: str = ""
+    """Why its text says no value."""
     options: list[Option] = field(default_factory=list)
     chosen: int | None = None
     """Of a choice: the option. Of alternatives: which one, or None when all are left out."""
@@ -79,7 +85,6 @@ class Field:
     can_add: bool = False
     item: str = "item"
     """What one item is called: `traveller`."""
-    fixed: Any = MISSING
     note: str = ""
     """Why this is a JSON box, or what cannot be shown."""
     errors: list[str] = field(default_factory=list)

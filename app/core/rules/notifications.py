@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from app.core.options import LEVELS
 from app.core.rules import catalogue
 from app.core.rules.frames import is_proper_id
 from app.core.wire import Finding
-
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""How severe a log message can be (R5-22)."""
 
 
 def notification(method: str, params: dict[str, Any], version: str | None) -> list[Finding]:

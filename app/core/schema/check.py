@@ -23,69 +23,44 @@ class Check:
     Elsewhere such a dialect counts as 2020-12, and formats are checked, because a person is about to be helped."""
 
     def __init__(self, schema: Any, *, of_output: bool = False) -> None:
-        self.schema = schema
-        self.cause = ""
-        """What the validator says about a schema that it does not take."""
-        self._validator: Any = None
-        self.why = self._unusable() or self._make(of_output)
-
-    def _unusable(self) -> str:
-        if not isinstance(self.schema, dict | bool):
-            return "The schema is neither an object nor true or false."
-        if why := cost.too_large(self.schema):
-            return why
-        try:
-            self._cost = cost.Cost(self.schema)
-        except cost.TooCostly as fault:
-            return str(fault)
-        return ""
-
-    def _make(self, of_output: bool) -> str:
         import jsonschema_rs
 
+        self.why = self.cause = ""
+        """The cause is what the validator says about a schema that it does not take."""
         try:
+            self._cost = cost.Cost(schema)
             self._validator = jsonschema_rs.validator_for(
-                self.schema if of_output else with_known_dialect(self.schema),
+                schema if of_output else with_known_dialect(schema),
                 retriever=_refuse,
                 validate_formats=not of_output,
                 pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=bounds.BACKTRACKS),
             )
+        except cost.TooCostly as fault:
+            self.why = str(fault)
         except (ValueError, jsonschema_rs.ReferencingError, RecursionError) as fault:
             self.cause = (str(fault).splitlines() or ["no reason"])[0][:200]
-            if not isinstance(fault, jsonschema_rs.ValidationError):
-                return "The schema cannot be used for checking."
-            if isinstance(fault.kind, jsonschema_rs.ValidationErrorKind.Referencing):
-                return "The schema points to something that is not in it, and Parley fetches nothing."
-            at = pointer.join(fault.instance_path)[:80]
-            return f"The schema itself is not valid JSON Schema{f', at {at}' if at else ''}."
-        return ""
-
-    def cost(self, value: Any) -> int:
-        """What it may cost to check a value. Raises TooCostly, with the sentence, when it is too much."""
-        found = self._cost.of(value)
-        if found > bounds.CHECK_STEPS:
-            raise cost.TooCostly("A check of this value would take too long.")
-        return found
-
-    def fits(self, value: Any) -> bool:
-        """Whether a value fits; nothing fits a schema that cannot be used, or of which that cannot be told."""
-        try:
-            return not self.why and self.cost(value) >= 0 and bool(self._validator.is_valid(value))
-        except (ValueError, cost.TooCostly):
-            return False
+            self.why = "The schema cannot be used for checking."
+            if isinstance(fault, jsonschema_rs.ValidationError):
+                at = pointer.join(fault.instance_path)[:80]
+                self.why = f"The schema itself is not valid JSON Schema{f', at {at}' if at else ''}."
+                if isinstance(fault.kind, jsonschema_rs.ValidationErrorKind.Referencing):
+                    self.why = "The schema points to something that is not in it, and Parley fetches nothing."
 
     def errors(self, value: Any) -> list[Any] | None:
         """The errors of the validator about a value; None when it does not fit, and there is too much of it to say
         where. Of a large one only the first is looked for. Raises TooCostly when it is not checked at all, and
         ValueError when the validator gives up."""
-        if self.cost(value) <= bounds.EXPLAIN_STEPS:
+        import jsonschema_rs
+
+        steps = self._cost.of(value)
+        if steps > bounds.CHECK_STEPS:
+            raise cost.TooCostly("A check of this value would take too long.")
+        if steps <= bounds.EXPLAIN_STEPS:
             return list(self._validator.iter_errors(value))
         if self._validator.is_valid(value):
             return []
         if self._cost.alternatives:
             return None
-        import jsonschema_rs
-
         try:
             self._validator.validate(value)
         except jsonschema_rs.ValidationError as first:

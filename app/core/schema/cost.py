@@ -87,6 +87,10 @@ class Cost:
     """What it may cost to hold values against one schema. Raises TooCostly when that cannot be told."""
 
     def __init__(self, schema: Any) -> None:
+        if not isinstance(schema, dict | bool):
+            raise TooCostly("The schema is neither an object nor true or false.")
+        if why := too_large(schema):
+            raise TooCostly(why)
         self._document = Document(schema)
         self._places: dict[int, _Place | None] = {}
         """None while it is being looked at: to meet it again then is a circle."""
@@ -194,9 +198,9 @@ def _parts(node: dict[str, Any], word: str) -> list[dict[str, Any]]:
     part = node.get(word)
     parts = part if isinstance(part, list) else [part]
     if word in _NAMED_PARTS:
-        parts = list(part.values()) if isinstance(part, dict) else []
-    if word == "patternProperties":  # keys are held against the patterns themselves
-        parts += [{"pattern": each} for each in part or ()]
+        named = part if isinstance(part, dict) else {}
+        keys = named if word == "patternProperties" else ()  # these are held against the patterns themselves
+        parts = [*named.values(), *({"pattern": each} for each in keys)]
     return [each for each in parts if isinstance(each, dict)]
 
 

@@ -30,29 +30,21 @@ _TYPES = {
     "null": "null",
 }
 _FORMATS = {
-    "email": "This is not an email address.",
-    "idn-email": "This is not an email address.",
-    "uri": "This is not a full address, such as https://example.org/.",
-    "iri": "This is not a full address, such as https://example.org/.",
-    "url": "This is not a full address, such as https://example.org/.",
-    "uri-reference": "This is not an address.",
-    "uuid": "This is not a UUID, such as 123e4567-e89b-12d3-a456-426614174000.",
-    "ipv4": "This is not an IPv4 address, such as 192.0.2.1.",
-    "ipv6": "This is not an IPv6 address, such as 2001:db8::1.",
-    "hostname": "This is not a host name.",
-    "regex": "This is not a regular expression.",
-    "duration": "This is not a duration, such as P1DT2H30M.",
-    "json-pointer": "This is not a JSON Pointer, such as /a/0.",
+    **dict.fromkeys(("email", "idn-email"), "an email address"),
+    **dict.fromkeys(("uri", "iri", "url"), "a full address, such as https://example.org/"),
+    "uri-reference": "an address",
+    "uuid": "a UUID, such as 123e4567-e89b-12d3-a456-426614174000",
+    "ipv4": "an IPv4 address, such as 192.0.2.1",
+    "ipv6": "an IPv6 address, such as 2001:db8::1",
+    "hostname": "a host name",
+    "regex": "a regular expression",
+    "duration": "a duration, such as P1DT2H30M",
+    "json-pointer": "a JSON Pointer, such as /a/0",
 }
 _FAR = {
-    ("Type", 0): 100,
-    ("Constant", 0): 100,
-    ("Enum", 0): 100,
-    ("FalseSchema", 0): 100,
-    ("Constant", 1): 10,
-    ("Enum", 1): 10,
-    ("Required", 0): 2,
-    ("AdditionalProperties", 0): 2,
+    **{(kind, 0): 100 for kind in ("Type", "Constant", "Enum", "FalseSchema")},
+    **{(kind, 1): 10 for kind in ("Constant", "Enum")},
+    **{(kind, 0): 2 for kind in ("Required", "AdditionalProperties")},
 }
 """How far an error puts a value from an alternative, by its kind and by how deep inside it is."""
 
@@ -69,10 +61,9 @@ def sentences(error: Any, schema: Any) -> Iterator[Place]:
         case "AnyOf" | "OneOfNotValid":
             yield from _alternatives(kind.context, at, error, schema)
         case "PropertyNames":
-            key = kind.error.instance if isinstance(kind.error.instance, str) else ""
             for _, sentence in sentences(kind.error, schema):
-                yield f"{at}/{escape(key)}", f"About its key: {sentence}"
-        case "Minimum" | "Maximum" if between := _range(schema, path):
+                yield f"{at}/{escape(kind.error.instance)}", f"About its key: {sentence}"
+        case "Minimum" | "Maximum" if between := _range(schema, path, kind.value):
             yield at, between
         case "FalseSchema" if path and path[-1] == "additionalProperties":
             yield at, "The schema knows no keys here."
@@ -89,12 +80,14 @@ def _required(path: list[str | int]) -> str:
     return "This is required."
 
 
-def _range(schema: Any, path: list[str | int]) -> str:
+def _range(schema: Any, path: list[str | int], limit: Any) -> str:
     """Both bounds of a number, where the schema names both beside one another; else ""."""
     try:
         node = pointer.resolve(schema, pointer.join(path[:-1]))
     except KeyError:
         return ""
+    if not isinstance(node, dict) or node.get(path[-1]) != limit:
+        return ""  # the path within a part that has an `$id` begins at that part, and leads somewhere else from here
     low, high = node.get("minimum"), node.get("maximum")
     return f"Must be from {grouped(low)} to {grouped(high)}." if is_number(low) and is_number(high) else ""
 
@@ -107,18 +100,15 @@ def _alternatives(context: list[list[Any]], at: str, error: Any, schema: Any) ->
         met = ((type(each.kind).__name__, len(each.instance_path) - depth) for each in errors)
         return sum(_FAR.get(each, 0) for each in met), len(errors)
 
-    ranked = sorted((distance(errors), index) for index, errors in enumerate(context) if errors)
-    if not ranked:
-        yield at, "It fits none of the alternatives."
-        return
+    ranked = sorted((distance(errors), index) for index, errors in enumerate(context))
     (far, _), closest = ranked[0]
     tied = len(ranked) > 1 and ranked[1][0] == ranked[0][0]
+    none = f"It fits none of the {len(context)} alternatives."
     if far >= 100 and len(ranked) > 1:
         wanted = list(dict.fromkeys(each for errors in context for each in _wanted(errors)))
-        none = f"It fits none of the {len(context)} alternatives."
         yield at, f"Must be {_or(wanted)}." if 0 < len(wanted) <= 12 else none
     elif far >= 10 and tied:
-        yield at, f"It fits none of the {len(context)} alternatives."
+        yield at, none
     else:
         for each in context[closest]:
             yield from sentences(each, schema)
@@ -152,16 +142,14 @@ def _bound(words: str) -> Saying:
 
 def _count(words: str, noun: str) -> Saying:
     def saying(limit: int, value: Any) -> str:
-        there = len(value) if isinstance(value, str | list | dict) else 0
-        plural = "" if limit == 1 else "s"
-        return f"{words} {grouped(limit)} {noun}{plural}; this has {grouped(there) if there else 'none'}."
+        there = grouped(len(value)) if value else "none"
+        return f"{words} {grouped(limit)} {noun}{'' if limit == 1 else 's'}; this has {there}."
 
     return saying
 
 
-def _twins(_: Any, value: Any) -> str:
-    items = value[:200] if isinstance(value, list) else []
-    for second, item in enumerate(items):
+def _twins(_: Any, items: list[Any]) -> str:
+    for second, item in enumerate(items[:200]):
         for first in range(second):
             if same(items[first], item):
                 return f"Items may not repeat; {first + 1} and {second + 1} are the same."
@@ -173,8 +161,7 @@ def _several(context: list[Any], _: Any) -> str:
     return f"It fits {fitting if fitting > 1 else 'several'} of the alternatives, and may fit only one."
 
 
-def _format(name: str, value: Any) -> str:
-    text = value if isinstance(value, str) else ""
+def _format(name: str, text: str) -> str:
     if name == "date":
         return _date(text) or "Write the date as YYYY-MM-DD."
     if name == "time":
@@ -182,7 +169,7 @@ def _format(name: str, value: Any) -> str:
     if name == "date-time":
         day, _, clock = text.replace("t", "T").replace(" ", "T").partition("T")
         return _date(day) or _time(clock) or "Write the date and time with a zone, such as 2026-01-31T09:30:00Z."
-    return _FORMATS.get(name, f"This is not a valid {show(name, 40)}.")
+    return f"This is not {_FORMATS.get(name) or f'a valid {show(name, 40)}'}."
 
 
 def _date(text: str) -> str:

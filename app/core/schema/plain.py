@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from app import bounds
-from app.core.json.values import same, show, to_json_text
+from app.core.json.values import same, show, to_json_text, type_of
 from app.core.schema.refs import REFERENCES, Document, NoShape
 
 T = TypeVar("T")
@@ -32,6 +32,9 @@ _SPOKEN_OF = {
     "string": ("minLength", "maxLength", "pattern", "format", "contentEncoding"),
     "number": ("minimum", "maximum", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"),
 }
+_NAMED, _OTHER_KEYS, _OTHER_TYPE, _ANY_TYPE = 100, 4, 2, 1
+"""How much it counts that a value is one that a schema names, lacks a key or has one too many, is of another type
+inside, and that the schema says no type."""
 
 
 @dataclass(slots=True)
@@ -58,9 +61,12 @@ class Schemas:
         found: T = self._known[key][1]
         return found
 
-    def plain(self, schema: Any) -> Schema:
-        """A schema without references and `allOf`. Raises NoShape when there is none."""
-        return self._resolve(schema, ())
+    def plain(self, schema: Any, seen: tuple[int, ...] = ()) -> Schema:
+        """A schema without references and `allOf`; `seen` are the ids of what references have led to before. Raises
+        NoShape when there is none."""
+        if isinstance(schema, dict) and _LEADING.isdisjoint(schema):
+            return schema
+        return self._once("plain", schema, lambda schema: self._follow(schema, seen))
 
     def plain_or_none(self, schema: Any) -> Schema | None:
         """The same; None when there is none."""
@@ -68,11 +74,6 @@ class Schemas:
             return self.plain(schema)
         except NoShape:
             return None
-
-    def _resolve(self, schema: Any, seen: tuple[int, ...]) -> Schema:
-        if isinstance(schema, dict) and _LEADING.isdisjoint(schema):
-            return schema
-        return self._once("plain", schema, lambda schema: self._follow(schema, seen))
 
     def _follow(self, schema: Any, seen: tuple[int, ...]) -> Schema:
         self._steps += 1
@@ -89,7 +90,7 @@ class Schemas:
                 raise NoShape("The schema points to itself.")
             old = self._document.old
             beside = {key: part for key, part in schema.items() if key != word and (not old or key in _ANNOTATIONS)}
-            return self._joined(beside, [self._resolve(target, (*seen, id(target)))], seen)
+            return self._joined(beside, [self.plain(target, (*seen, id(target)))], seen)
         if isinstance(schema.get("allOf"), list):
             rest = {key: part for key, part in schema.items() if key != "allOf"}
             return self._joined(rest, schema["allOf"], seen)
@@ -97,11 +98,11 @@ class Schemas:
 
     def _joined(self, first: Schema, others: list[Any], seen: tuple[int, ...]) -> Schema:
         if not first and len(others) == 1:
-            return self._resolve(others[0], seen)
-        merged = self._resolve(first, seen) if "allOf" in first else first
+            return self.plain(others[0], seen)
+        merged = self.plain(first, seen) if "allOf" in first else first
         for each in others:
-            below = self._resolve(each, seen)
-            self._steps += len(below.get("properties") or ()) // 20
+            below = self.plain(each, seen)
+            self._steps += len(properties_of(below)) // 20
             merged = merge(merged, below)
         return merged
 
@@ -118,10 +119,8 @@ class Schemas:
                 slim["enum"] = [each for each in slim["enum"] if each is not None]
                 return (slim, None in schema["enum"]) if slim["enum"] else (schema, False)
             return (slim, True) if "const" not in schema else (schema, False)
-        for word in ("anyOf", "oneOf"):
-            each = schema.get(word)
-            if not isinstance(each, list) or len(each) < 2 or "type" in schema:
-                continue
+        for word in ("anyOf", "oneOf") if "type" not in schema else ():
+            each = schema[word] if isinstance(schema.get(word), list) else []
             rest = [one for one in each if not _is_null(self.plain_or_none(one))]
             if not rest or len(rest) != len(each) - 1:
                 continue
@@ -156,6 +155,44 @@ class Schemas:
             return merge(self.plain(schema), outer)
         except NoShape:
             return schema if isinstance(schema, dict) else {}
+
+    def closest(self, offered: list[Schema], value: Any) -> int | None:
+        """The alternative that a value looks like most; None when its type fits none.
+
+        A value with one wrong field still belongs to the alternative whose `kind` it names, and a form must show it
+        somewhere: so this does not ask whether it fits."""
+        marks = [self._distance(each, value, 0) for each in offered]
+        known = [(mark, at) for at, mark in enumerate(marks) if mark is not None]
+        return min(known)[1] if known else None
+
+    def _distance(self, schema: Schema, value: Any, depth: int) -> int | None:
+        """How little a value looks like a plain schema; None when it is of another type, or not one of its values."""
+        named = [schema["const"]] if "const" in schema else schema.get("enum")
+        if isinstance(named, list):
+            return -_NAMED if any(same(each, value) for each in named) else None
+        kind, kinds = type_of(value), schema.get("type")
+        kinds = kinds if isinstance(kinds, list) else [kinds] if isinstance(kinds, str) else []
+        if kinds and kind not in kinds and not (kind == "integer" and "number" in kinds):
+            return None
+        far = 0 if kinds else _ANY_TYPE
+        inside: list[tuple[Any, Any]] = []
+        if isinstance(value, list):
+            inside = [(schema.get("items", True), value[0])] if value else []
+        elif isinstance(value, dict):
+            properties = properties_of(schema)
+            inside = [(part, value[key]) for key, part in properties.items() if key in value]
+            wrong = sum(key not in value for key in required_keys(schema))
+            if schema.get("additionalProperties") is False:
+                wrong += sum(key not in properties for key in value)
+            far = _OTHER_KEYS * wrong if properties else far
+        for part, each in inside if depth < bounds.LOOKED_AT_DEPTH else ():
+            plain = self.plain_or_none(part)
+            mark = self._distance(plain, each, depth + 1) if plain is not None else 0
+            if mark is None:
+                far += _NAMED if plain is not None and ("const" in plain or "enum" in plain) else _OTHER_TYPE
+            elif mark < 0:
+                far += mark
+        return far
 
     def options(self, schema: Schema) -> list[Option] | None:
         """The values to choose from, when that is what a plain schema says."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from app import secrecy
-from app.core.options import Options
+from app.core.options import LEVELS, Options
 from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget, target_digest, typed_line
 from app.core.times import wire_time
@@ -104,7 +104,6 @@ class ConnectFields:
 
 
 _ANY = ("", "not set")
-_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _OPTIONS: tuple[tuple[str, str, str, str, str, tuple[tuple[str, str], ...]], ...] = (
     (
         "era",
@@ -195,7 +194,7 @@ _OPTIONS: tuple[tuple[str, str, str, str, str, tuple[tuple[str, str], ...]], ...
         "select",
         "Asked of the server right after the handshake; it may not support it.",
         "Extras",
-        (_ANY, *((level, level) for level in _LEVELS)),
+        (_ANY, *((level, level) for level in LEVELS)),
     ),
     ("meta", "_meta", "json", "A JSON object that goes with every request.", "Extras", ()),
     ("extensions", "Extensions", "json", "A JSON object of extension capabilities to declare.", "Extras", ()),
@@ -241,8 +240,7 @@ def _pairs(target: AnyTarget | None, kind: str, missing: tuple[str, ...]) -> lis
         PairRow(name, "" if name in secret else value, name in secret, name in secret)
         for name, value in sorted(held.items())
     ]
-    # What is missing inside a command line or an address is no row of its own; those words have spaces.
-    return rows + [PairRow(name, secret=True) for name in missing if " " not in name and name not in held]
+    return rows + [PairRow(name, secret=True) for name in missing if name not in held]
 
 
 def _typed_pairs(values: dict[str, Any], kind: str, known: list[PairRow]) -> list[PairRow]:
@@ -301,7 +299,7 @@ def connect_fields(
     flat = {pointer: " ".join(texts) for pointer, texts in (errors or {}).items()}
     kept = registry.store.find(identity.id, _typed(typed, "like", ""))
     target = kept.target if kept is not None else session.target if session is not None else None
-    missing = kept.missing if kept is not None else ()
+    missing = kept.missing_names if kept is not None else ()
     fill = {"command_line": "", "cwd": "", "url": "", "name": kept.name if kept is not None else ""}
     transport = "stdio"
     if isinstance(target, StdioTarget):
@@ -326,7 +324,7 @@ def connect_fields(
         like=kept.id if kept is not None else session.id if session is not None else "",
         notice=f"Saving is off: {store.trouble}" if store.trouble else "",
         choices=choices or [],
-        masks_kept=not any(" " in name for name in missing),
+        masks_kept=kept is None or missing == kept.missing,
     )
 
 

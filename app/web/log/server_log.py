@@ -14,10 +14,11 @@ from urllib.parse import parse_qsl, urlencode
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.core.options import LEVELS
 from app.core.times import wire_time
 from app.core.wire import StderrLine
 from app.sessions import Workspace
-from app.sessions.server_log import LEVELS, LogLine, rank
+from app.sessions.server_log import LogLine, rank
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
 from app.web.kit.responses import show

@@ -121,7 +121,7 @@ async def test_secrets_stay_when_they_are_left_blank(app: Starlette, client: Vis
     page = await client.get(f"/?target={kept.id}")
     assert "canary" not in page.text
     assert 'value="dev.db"' in page.text
-    assert re.search(r'value="PLAIN".*?type="password".*?kept; type to replace it', page.text)
+    assert re.search(r'(?s)value="PLAIN".*?type="password".*?kept; type to replace it', page.text)
     blank = {**SECRETS, "env_value": ["other.db", "", "", ""], "like": kept.id}
     asked = await client.form("/s", form_of(server, **blank))
     assert "Start this command?" in asked.text

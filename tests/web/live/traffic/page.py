@@ -29,8 +29,7 @@ def _count(view: View) -> Html:
 
 @page("traffic", Part("#traffic", ["message.recorded"], _count))
 async def traffic(request: Request) -> Response:
-    session = request.state.session
-    count = session.messages.count
+    session, count = request.state.session, request.state.session.messages.count
     return await show(request, lambda: Traffic(shell(session, "traffic", "Traffic"), count), lambda: {"count": count})
 
 
