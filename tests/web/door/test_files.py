@@ -138,3 +138,18 @@ async def test_a_page_names_every_module_it_needs(client: Visitor, stranger: Vis
             folder = address.rpartition("/")[0]
             needed |= {f"{folder}/{name}" for name in re.findall(r"(?:from|import) '\./([a-z]+\.js)'", script)}
         assert needed == named_here, path
+
+
+@pytest.mark.parametrize(("path", "most_files", "most_bytes"), [("/", 7, 42_000), ("/s/{sid}/log", 12, 60_000)])
+async def test_a_page_is_light(
+    path: str, most_files: int, most_bytes: int, client: Visitor, stranger: Visitor, victim: Session
+):
+    """What it makes a browser fetch the first time, with the headers; README says as much."""
+    address = path.replace("{sid}", victim.id)
+    page = (await client.get(address)).text
+    files = {found.partition("#")[0] for found in re.findall(r'(?:href|src)="(/static/[^"]+)"', page)}
+    answers = [await stranger.get(file, accept_encoding="gzip") for file in files]
+    answers.append(await client.get(address, accept_encoding="gzip"))
+    weight = sum(len(f"{name}: {value}\r\n") for answer in answers for name, value in answer.headers)
+    assert len(files) <= most_files, sorted(files)
+    assert weight + sum(len(answer.body) for answer in answers) < most_bytes
