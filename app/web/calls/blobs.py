@@ -22,7 +22,7 @@ from app.core.calls import Call
 from app.core.lane import apart
 from app.sessions import Workspace
 from app.web.calls import media
-from app.web.calls.card import call_card, recent_calls
+from app.web.calls.card import CallCard, recent_calls
 from app.web.calls.result import address, result_of, show_result, text_at
 from app.web.door.denied import Denied, invalid, unknown
 from app.web.kit import json_tree
@@ -60,8 +60,7 @@ async def shown(request: Request) -> Response:
     session: Workspace = request.state.session
     _, call = call_of(request)
     ready = await show_result(session, call, alone=False)
-    card = call_card(session, call, shown=ready)
-    return in_html(fragment("calls/_result.html", call=card))
+    return in_html(fragment("calls/_result.html", card=CallCard(session, call, ready)))
 
 
 async def branch(request: Request) -> Response:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from app.core.tasks.status import Visit
+from app.core.tasks.status import POLL, Task, Visit
 from app.web.kit import format
 
 SHOWN = 200
@@ -29,17 +29,21 @@ class LifeStep:
     end: bool = False
 
 
-def life(visits: Iterable[Visit], poll: str, step: Callable[[Visit], LifeStep]) -> list[LifeStep]:
-    """One step for each visit. Of a longer run of polls (visits called `poll`) the first and the last are shown, and
-    between them how many there were."""
+def life(visits: Iterable[Visit], step: Callable[[Visit], LifeStep]) -> list[LifeStep]:
+    """One step for each visit. Of a longer run of polls the first and the last are shown, and between them how many
+    there were."""
     steps: list[LifeStep] = []
-    for polls, group in itertools.groupby(visits, key=lambda visit: visit.what == poll):
+    for polls, group in itertools.groupby(visits, key=lambda visit: visit.what == POLL):
         run = list(group)
         if polls and len(run) > _POLLS_SHOWN:
-            gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(run)]
-            mean = format.duration(1000 * sum(gaps) / len(gaps))
+            mean = format.duration(1000 * (run[-1].at - run[0].at) / (len(run) - 1))
             more = f"{len(run) - 2} more polls, every {mean} on average"
-            steps += [step(run[0]), LifeStep("", "fold", "", poll, more, "", None), step(run[-1])]
+            steps += [step(run[0]), LifeStep("", "fold", "", POLL, more, "", None), step(run[-1])]
         else:
             steps += map(step, run)
     return steps
+
+
+def last_poll(task: Task) -> str:
+    """When it was polled the last time; "" when it never was."""
+    return next((format.clock(visit.at) for visit in reversed(task.visits) if visit.what == POLL), "")

@@ -9,29 +9,28 @@ from app.web.kit.html import NOTHING, Html
 from app.web.kit.templates import fragment
 from app.web.live.parts import Each, Part, View, partial
 from app.web.tasks import sequence
-from app.web.tasks.received import received_card, received_cards
-from app.web.tasks.running import running_card, running_view
+from app.web.tasks.received import ReceivedCard, received_cards
+from app.web.tasks.running import RunningCard, RunningList
 
 
 def _lists(view: View) -> Html:
-    return fragment("tasks/_tasks.html", tasks=received_cards(view.session), running=running_view(view.session))
+    return fragment("tasks/_tasks.html", tasks=received_cards(view.session), running=RunningList(view.session))
 
 
 TASKS: Final = Part("#tasks", ("task.*", "tasks.*"), _lists)
 
 
 def _task(view: View, tid: str, _: tuple[EventKind, ...] = ()) -> Html:
-    session, here = view.session, f"#task-{tid}"
-    received, running = session.asks.tasks.get(tid), session.client_tasks.tasks.get(tid)
-    if received is not None:
-        html = fragment("tasks/_received.html", task=received_card(session, received))
+    session = view.session
+    if (received := session.asks.tasks.get(tid)) is not None:
+        html = fragment("tasks/_received.html", card=ReceivedCard(session, received))
         drawn = sequence.of_receiver_task(session, received)
-    elif running is not None:
-        html = fragment("tasks/_running.html", task=running_card(session, running, alone=True))
+    elif (running := session.client_tasks.tasks.get(tid)) is not None:
+        html = fragment("tasks/_running.html", card=RunningCard(session, running))
         drawn = sequence.of_client_task(session, running)
     else:
         return NOTHING
-    return partial(here, html) + partial("#sequence", fragment("tasks/_sequence.html", sequence=drawn))
+    return partial(f"#task-{tid}", html) + partial("#sequence", fragment("tasks/_sequence.html", sequence=drawn))
 
 
 def _this(view: View, event: Event) -> str | None:

@@ -16,7 +16,6 @@ from app.core.tasks.received import ReceiverTask
 from app.core.tasks.running import ClientTask
 from app.sessions import Workspace
 from app.sessions.tasks.running import ClientTasks
-from app.web.calls.card import CallCard, call_card
 from app.web.door.denied import unknown
 from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
@@ -25,8 +24,8 @@ from app.web.kit.templates import Context
 from app.web.live.page import page
 from app.web.tasks import sequence
 from app.web.tasks.live import TASK, TASKS
-from app.web.tasks.received import ReceivedCard, received_card, received_cards, received_json
-from app.web.tasks.running import RunningCard, RunningView, running_card, running_json, running_view
+from app.web.tasks.received import ReceivedCard, received_cards, received_json
+from app.web.tasks.running import RunningCard, RunningList, running_json
 
 # -------------------------------------------------------------------------------------------------------------- GET
 
@@ -40,12 +39,7 @@ class TasksPage(Context):
 
     shell: Shell
     tasks: list[ReceivedCard]
-    running: RunningView
-
-
-def tasks_page(session: Workspace) -> TasksPage:
-    """The Tasks page."""
-    return TasksPage(shell(session, "tasks", "Tasks"), received_cards(session), running_view(session))
+    running: RunningList
 
 
 def tasks_json(session: Workspace) -> dict[str, Any]:
@@ -59,6 +53,17 @@ def tasks_json(session: Workspace) -> dict[str, Any]:
     }
 
 
+@page("tasks", TASKS)
+async def tasks(request: Request) -> Response:
+    """Both kinds of tasks."""
+    session: Workspace = request.state.session
+    return await show(
+        request,
+        lambda: TasksPage(shell(session, "tasks", "Tasks"), received_cards(session), RunningList(session)),
+        lambda: tasks_json(session),
+    )
+
+
 @dataclass(slots=True)
 class ReceivedPage(Context):
     """The life of one receiver task."""
@@ -67,7 +72,7 @@ class ReceivedPage(Context):
     part: ClassVar[str | None] = "tasks/_received.html"
 
     shell: Shell
-    task: ReceivedCard
+    card: ReceivedCard
     sequence: sequence.Drawing
 
 
@@ -79,33 +84,18 @@ class RunningPage(Context):
     part: ClassVar[str | None] = "tasks/_running.html"
 
     shell: Shell
-    task: RunningCard
+    card: RunningCard
     sequence: sequence.Drawing
-    call: CallCard | None
 
 
 def received_page(session: Workspace, task: ReceiverTask) -> ReceivedPage:
-    """The page of a task that we execute."""
     frame = shell(session, "task", f"Task {task.id[1:]}", of=task.id)
-    return ReceivedPage(frame, received_card(session, task), sequence.of_receiver_task(session, task))
+    return ReceivedPage(frame, ReceivedCard(session, task), sequence.of_receiver_task(session, task))
 
 
 def running_page(session: Workspace, task: ClientTask) -> RunningPage:
-    """The page of a task that the server executes."""
-    call = session.calls.get(task.call_id or "")
-    return RunningPage(
-        shell=shell(session, "task", f"Task {task.id[1:]}", of=task.id),
-        task=running_card(session, task, alone=True),
-        sequence=sequence.of_client_task(session, task),
-        call=None if call is None else call_card(session, call),
-    )
-
-
-@page("tasks", TASKS)
-async def tasks(request: Request) -> Response:
-    """Both kinds of tasks."""
-    session: Workspace = request.state.session
-    return await show(request, lambda: tasks_page(session), lambda: tasks_json(session))
+    frame = shell(session, "task", f"Task {task.id[1:]}", of=task.id)
+    return RunningPage(frame, RunningCard(session, task), sequence.of_client_task(session, task))
 
 
 @page("task", TASK)
@@ -113,11 +103,11 @@ async def task(request: Request) -> Response:
     """One task of either kind."""
     session: Workspace = request.state.session
     tid = request.path_params["tid"]
-    received, running = session.asks.tasks.get(tid), session.client_tasks.tasks.get(tid)
-    if received is not None:
-        return await show(request, lambda: received_page(session, received), lambda: received_json(received))
-    if running is not None:
-        return await show(request, lambda: running_page(session, running), lambda: running_json(running))
+
+    if (ours := session.asks.tasks.get(tid)) is not None:
+        return await show(request, lambda: received_page(session, ours), lambda: received_json(ours))
+    if (theirs := session.client_tasks.tasks.get(tid)) is not None:
+        return await show(request, lambda: running_page(session, theirs), lambda: running_json(theirs))
     raise unknown("There is no such task. The oldest ones are forgotten first.")
 
 
