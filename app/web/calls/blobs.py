@@ -11,14 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.calls import Call
 from app.core.lane import apart
 from app.sessions import Workspace
 from app.web.calls import media
@@ -127,59 +126,46 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _holders(request: Request, *marks: bytes) -> Iterator[Call]:
-    """The calls whose reply may hold what is asked for: the one that the address names, else the recent ones."""
+Content = tuple[bytes, str]
+"""Bytes, and the type under which they may be shown; "" when they may not."""
+
+
+async def _of_digest(request: Request, held: Callable[[Any], Iterator[Content]], *marks: bytes) -> Content | None:
+    """What the address names by its digest, among what is `held` in the results whose reply has one of the marks: that
+    of the call that the address names, else those of the recent ones."""
     session: Workspace = request.state.session
-    hint = request.query_params.get("call")
-    if hint is not None:
-        calls = [session.calls[hint]] if hint in session.calls else []
-    else:
-        calls = recent_calls(session)[:_SEARCHED_CALLS]
+    sha, hint = request.path_params["sha"], request.query_params.get("call")
+    if not _SHA.fullmatch(sha):
+        return None
+
+    def find(result: Any) -> Content | None:
+        return next((one for one in held(result) if hashlib.sha256(one[0]).hexdigest() == sha), None)
+
+    calls = recent_calls(session)[:_SEARCHED_CALLS] if hint is None else filter(None, [session.calls.get(hint)])
     for call in calls:
         if call.reply is not None and any(mark in call.reply for mark in marks):
-            yield call
+            found = await apart(find, await result_of(session, call))
+            if found is not None:
+                return found
+    return None
 
 
 async def blob(request: Request) -> Response:
     """Binary content of a result: shown when it is what it says and harmless, else a download."""
-    session: Workspace = request.state.session
-    sha = request.path_params["sha"]
-    if _SHA.fullmatch(sha):
-        for call in _holders(request, b'"data"', b'"blob"'):
-            held = await result_of(session, call)
-            found = await apart(_of_digest, held, sha)
-            if found is not None:
-                # An address is a digest and has no other version, so nothing can match an If-Range.
-                asked = request.headers.get("range") if "if-range" not in request.headers else None
-                return _sent(*found, sha, asked)
-    raise unknown("There is no such content. The oldest calls are forgotten first.")
+    found = await _of_digest(request, media.contents, b'"data"', b'"blob"')
+    if found is None:
+        raise unknown("There is no such content. The oldest calls are forgotten first.")
+    # An address is a digest and has no other version, so nothing can match an If-Range.
+    asked = request.headers.get("range") if "if-range" not in request.headers else None
+    return _sent(*found, request.path_params["sha"], asked)
 
 
 async def frame(request: Request) -> Response:
     """HTML of a result, for a sandboxed frame."""
-    session: Workspace = request.state.session
-    sha = request.path_params["sha"]
-    if _SHA.fullmatch(sha):
-        for call in _holders(request, b"html"):
-            held = await result_of(session, call)
-            found = await apart(_page_of_digest, held, sha)
-            if found is not None:
-                return Response(found, headers=_FRAMED, media_type="text/html; charset=utf-8")
-    raise unknown("There is no such page. The oldest calls are forgotten first.")
-
-
-def _page_of_digest(result: Any, sha: str) -> bytes | None:
-    """The page with this digest, made to reach for nobody."""
-    return next((media.still(page) for page in media.pages(result) if hashlib.sha256(page).hexdigest() == sha), None)
-
-
-def _of_digest(result: Any, sha: str) -> tuple[bytes, str] | None:
-    for data, mime in media.texts(result):
-        raw = media.decoded(data)
-        if raw is not None and hashlib.sha256(raw).hexdigest() == sha:
-            seen = media.examine(data, mime)
-            return raw, seen.kind if seen is not None else ""
-    return None
+    found = await _of_digest(request, media.pages, b"html")
+    if found is None:
+        raise unknown("There is no such page. The oldest calls are forgotten first.")
+    return Response(await apart(media.still, found[0]), headers=_FRAMED, media_type="text/html; charset=utf-8")
 
 
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
@@ -192,19 +178,13 @@ def _part(asked: str | None, size: int) -> tuple[int, int] | None:
     begins behind the end.
     """
     found = _RANGE.fullmatch(asked.strip()) if asked is not None else None
-    if found is None or not (found[1] or found[2]):
+    begin, end = found.groups() if found is not None else ("", "")
+    if not (begin or end) or (begin and end and int(end) < int(begin)):
         return None
-    if not found[1]:
-        first, last = max(0, size - int(found[2])), size - 1
-        if int(found[2]) == 0:
-            raise ValueError(asked)
-    else:
-        first, last = int(found[1]), min(int(found[2]), size - 1) if found[2] else size - 1
-        if found[2] and int(found[2]) < first:
-            return None
+    first = int(begin) if begin else max(0, size - int(end))
     if first >= size:
         raise ValueError(asked)
-    return first, last
+    return first, min(int(end), size - 1) if begin and end else size - 1
 
 
 def _sent(raw: bytes, kind: str, sha: str, asked: str | None) -> Response:

@@ -15,15 +15,15 @@ from app.sessions.lists import ListName
 from app.web.asks.card import LinkCard, asks_of, link_cards
 from app.web.calls.compare import can_compare
 from app.web.calls.result import RAW_ALONE, Shown, is_large, result_of, show_result, shown_of
-from app.web.calls.rounds import RoundsView, rounds_json
+from app.web.calls.rounds import RoundLine, rounds_json
 from app.web.kit import format, json_tree
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
 from app.web.kit.templates import Context
 from app.web.kit.words import finding_json
 from app.web.lists.keys import key_at
-from app.web.tasks import sequence
 from app.web.tasks.running import RunningCard
+from app.web.tasks.sequence import Drawing, of_call
 
 CARDS = 20
 """Cards of recent calls on a tool's page."""
@@ -78,14 +78,6 @@ class CallCard:
     """Its raw reply is wanted whole."""
 
     @property
-    def base(self) -> str:
-        return f"/s/{self.session.id}"
-
-    @property
-    def number(self) -> str:
-        return self.call.id.lstrip("c")
-
-    @property
     def given(self) -> Any:
         """What was asked, apart from what the name says."""
         params = self.call.params or {}
@@ -115,13 +107,11 @@ class CallCard:
         return format.raw_text(reply, len(reply) if self.full else RAW_ALONE)
 
     @property
-    def error_name(self) -> str:
-        return error_name(self.call.error.code) if self.call.error is not None else ""
-
-    @property
-    def error_data(self) -> Html | None:
-        data = self.call.error.data if self.call.error is not None else None
-        return None if data is None else json_tree.tree(data, open_depth=2, max_nodes=400, label="Error data")
+    def failure(self) -> tuple[str, Html | None]:
+        """What its error is called, and the data that came with it."""
+        code, data = (None, None) if self.call.error is None else (self.call.error.code, self.call.error.data)
+        tree = None if data is None else json_tree.tree(data, open_depth=2, max_nodes=400, label="Error data")
+        return error_name(code), tree
 
     @property
     def form(self) -> str:
@@ -131,7 +121,7 @@ class CallCard:
             return ""
         listing = self.session.lists[listed]
         place = listing.place((self.call.params or {}).get("name"))
-        return "" if place is None else f"{self.base}/{listed}/{quote(key_at(listing, place), safe='~')}"
+        return "" if place is None else f"/s/{self.session.id}/{listed}/{quote(key_at(listing, place), safe='~')}"
 
     @property
     def copies(self) -> list[tuple[str, str]]:
@@ -153,9 +143,9 @@ class CallCard:
         return link_cards(self.call.links)
 
     @property
-    def rounds(self) -> RoundsView | None:
+    def rounds(self) -> list[RoundLine]:
         """What the server asked before it answered (2026-07-28)."""
-        return RoundsView(self.session, self.call) if self.call.rounds else None
+        return [RoundLine(self.session, turn) for turn in self.call.rounds]
 
     @property
     def compare(self) -> str:
@@ -167,6 +157,10 @@ class CallCard:
         """The task that it became."""
         task = self.session.client_tasks.tasks.get(self.call.task_id or "")
         return None if task is None else RunningCard(self.session, task)
+
+    @property
+    def sequence(self) -> Drawing:
+        return of_call(self.session, self.call)
 
     @property
     def cancelling(self) -> bool:
@@ -281,14 +275,12 @@ class CallView(Context):
 
     shell: Shell
     card: CallCard
-    sequence: sequence.Drawing
 
 
 async def call_page(session: Workspace, call: Call, *, full: bool = False) -> CallView:
     """One call with its result, as a page."""
     card = CallCard(session, call, await show_result(session, call, alone=True), alone=True, full=full)
-    frame = shell(session, "call", f"Call {card.number}", of=call.id)
-    return CallView(frame, card, sequence.of_call(session, call))
+    return CallView(shell(session, "call", f"Call {call.id[1:]}", of=call.id), card)
 
 
 async def call_alone_json(session: Workspace, call: Call) -> dict[str, Any]:

@@ -34,30 +34,16 @@ class Side:
 
     session: Workspace
     call: Call
+    rows: list[Message]
+    asks: list[tuple[str, str, str, bool]]
     result: Html | None
-
-    @property
-    def base(self) -> str:
-        return f"/s/{self.session.id}"
-
-    @property
-    def era(self) -> str:
-        return "handshake" if self.session.wire is HANDSHAKE else "no handshake"
-
-    @property
-    def rows(self) -> list[Message]:
-        return messages_of(self.session, self.call)
-
-    @property
-    def asks(self) -> list[tuple[str, str, str, bool]]:
-        asks = self.session.inbox.asks.values()
-        return asks_of(self.session, [ask.id for ask in asks if ask.call_id == self.call.id])
 
 
 async def _side(session: Workspace, call: Call) -> Side:
     result = await session.result(call)
     tree = None if result is None else json_tree.tree(result, open_depth=2, max_nodes=300, label="Result")
-    return Side(session, call, tree)
+    asks = asks_of(session, [ask.id for ask in session.inbox.asks.values() if ask.call_id == call.id])
+    return Side(session, call, messages_of(session, call), asks, tree)
 
 
 def compare_json(session: Workspace, call: Call) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from app.web.kit.html import NOTHING, Html
 from app.web.kit.templates import fragment
 from app.web.kit.words import CALL_WORDS
 from app.web.live.parts import Each, Said, View, partial, refetch
-from app.web.tasks import sequence
 
 ON: Final = ("call.*", "finding.raised", "task.*")
 Concerns = Callable[[View, Call], bool]
@@ -66,14 +65,12 @@ def _alone(view: View, cid: str, _: tuple[EventKind, ...] = ()) -> Html:
     call = view.session.calls.get(cid)
     if call is None:
         return NOTHING
+    card = CallCard(view.session, call, alone=True)
+    drawn = partial("#sequence", fragment("tasks/_sequence.html", card=card))
     if is_large(call):
         # The page shows it whole, and a large one is read in a thread: the tab fetches it by itself.
-        html = refetch(f"{view.base}/calls/{cid}", f"#call-{cid}")
-    else:
-        card = CallCard(view.session, call, alone=True)
-        html = partial(f"#call-{cid}", fragment("calls/_card.html", card=card))
-    drawn = fragment("tasks/_sequence.html", sequence=sequence.of_call(view.session, call))
-    return html + partial("#sequence", drawn)
+        return refetch(f"{view.base}/calls/{cid}", f"#call-{cid}") + drawn
+    return partial(f"#call-{cid}", fragment("calls/_card.html", card=card)) + drawn
 
 
 def _this(view: View, event: Event) -> str | None:

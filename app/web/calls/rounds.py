@@ -53,10 +53,8 @@ class RoundLine:
 
     session: Workspace
     turn: Round
-
-    @property
-    def outcome(self) -> str:
-        return OUTCOMES[self.turn.outcome]
+    outcomes: ClassVar = OUTCOMES
+    plans: ClassVar = PLANS
 
     @property
     def asked(self) -> Iterator[tuple[str, str, Ask | None]]:
@@ -75,24 +73,6 @@ class RoundLine:
     def can_resend(self) -> bool:
         session = self.session
         return self.turn.retry_seq is not None and session.info.state == "ready" and session.wire.rounds
-
-
-@dataclass(slots=True, frozen=True)
-class RoundsView:
-    """The rounds of one call that has some."""
-
-    session: Workspace
-    call: Call
-    plans: ClassVar = PLANS
-
-    @property
-    def lines(self) -> list[RoundLine]:
-        return [RoundLine(self.session, turn) for turn in self.call.rounds]
-
-    @property
-    def waits(self) -> bool:
-        """A retry will follow, so what it carries can be chosen."""
-        return not self.call.settled and self.call.rounds[-1].outcome == "asking"
 
 
 def rounds_json(call: Call) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from app.core.asks import Ask
 from app.core.tasks.received import ReceiverTask, Remark, manners
@@ -13,7 +13,8 @@ from app.core.times import wire_time
 from app.sessions import Workspace
 from app.web.asks.card import KINDS, gist_of
 from app.web.kit import format
-from app.web.tasks.life import SHOWN, LifeStep, last_poll, life
+from app.web.tasks.life import SHOWN, LifeStep, life
+from app.web.tasks.sequence import Drawing, of_receiver_task
 
 TASK_WORDS = {
     "working": "working",
@@ -48,10 +49,7 @@ class ReceivedCard:
 
     session: Workspace
     task: ReceiverTask
-
-    @property
-    def base(self) -> str:
-        return f"/s/{self.session.id}"
+    kind: ClassVar[str] = "received"
 
     @property
     def ask(self) -> Ask | None:
@@ -67,14 +65,6 @@ class ReceivedCard:
         return self.task.gone if self.task.gone is not None and not self.task.terminal else TASK_WORDS[self.task.status]
 
     @property
-    def deadline(self) -> float | None:
-        return self.task.expires_at if self.task.live else None
-
-    @property
-    def last_poll(self) -> str:
-        return last_poll(self.task)
-
-    @property
     def life(self) -> list[LifeStep]:
         return life(self.task.visits, lambda visit: _step(visit, self.task.method))
 
@@ -87,6 +77,10 @@ class ReceivedCard:
         """What the server gets, as JSON text; "" while there is nothing."""
         said = self.task.result if self.task.error is None else self.task.error.wire()
         return "" if said is None else format.pretty(said)
+
+    @property
+    def sequence(self) -> Drawing:
+        return of_receiver_task(self.task)
 
 
 _STEPS = {

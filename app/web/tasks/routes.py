@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.tasks.received import ReceiverTask
 from app.core.tasks.running import ClientTask
 from app.sessions import Workspace
 from app.sessions.tasks.running import ClientTasks
@@ -22,10 +21,9 @@ from app.web.kit.frame import Shell, shell
 from app.web.kit.responses import done, go, show, started
 from app.web.kit.templates import Context
 from app.web.live.page import page
-from app.web.tasks import sequence
-from app.web.tasks.live import TASK, TASKS
+from app.web.tasks.live import TASK, TASKS, task_card
 from app.web.tasks.received import ReceivedCard, received_cards, received_json
-from app.web.tasks.running import RunningCard, RunningList, running_json
+from app.web.tasks.running import RunningCard, running_cards, running_json
 
 # -------------------------------------------------------------------------------------------------------------- GET
 
@@ -38,8 +36,13 @@ class TasksPage(Context):
     part: ClassVar[str | None] = "tasks/_tasks.html"
 
     shell: Shell
-    tasks: list[ReceivedCard]
-    running: RunningList
+    session: Workspace
+    received: list[ReceivedCard]
+    running: list[RunningCard]
+
+
+def tasks_page(session: Workspace) -> TasksPage:
+    return TasksPage(shell(session, "tasks", "Tasks"), session, received_cards(session), running_cards(session))
 
 
 def tasks_json(session: Workspace) -> dict[str, Any]:
@@ -57,45 +60,18 @@ def tasks_json(session: Workspace) -> dict[str, Any]:
 async def tasks(request: Request) -> Response:
     """Both kinds of tasks."""
     session: Workspace = request.state.session
-    return await show(
-        request,
-        lambda: TasksPage(shell(session, "tasks", "Tasks"), received_cards(session), RunningList(session)),
-        lambda: tasks_json(session),
-    )
+    return await show(request, lambda: tasks_page(session), lambda: tasks_json(session))
 
 
 @dataclass(slots=True)
-class ReceivedPage(Context):
-    """The life of one receiver task."""
+class TaskPage(Context):
+    """The life of one task, whichever side executes it."""
 
-    template: ClassVar[str] = "tasks/received.html"
-    part: ClassVar[str | None] = "tasks/_received.html"
-
-    shell: Shell
-    card: ReceivedCard
-    sequence: sequence.Drawing
-
-
-@dataclass(slots=True)
-class RunningPage(Context):
-    """The life of one task on the server."""
-
-    template: ClassVar[str] = "tasks/running.html"
-    part: ClassVar[str | None] = "tasks/_running.html"
+    template: ClassVar[str] = "tasks/task.html"
+    part: ClassVar[str | None] = "tasks/_task.html"
 
     shell: Shell
-    card: RunningCard
-    sequence: sequence.Drawing
-
-
-def received_page(session: Workspace, task: ReceiverTask) -> ReceivedPage:
-    frame = shell(session, "task", f"Task {task.id[1:]}", of=task.id)
-    return ReceivedPage(frame, ReceivedCard(session, task), sequence.of_receiver_task(session, task))
-
-
-def running_page(session: Workspace, task: ClientTask) -> RunningPage:
-    frame = shell(session, "task", f"Task {task.id[1:]}", of=task.id)
-    return RunningPage(frame, RunningCard(session, task), sequence.of_client_task(session, task))
+    card: ReceivedCard | RunningCard
 
 
 @page("task", TASK)
@@ -103,12 +79,14 @@ async def task(request: Request) -> Response:
     """One task of either kind."""
     session: Workspace = request.state.session
     tid = request.path_params["tid"]
-
-    if (ours := session.asks.tasks.get(tid)) is not None:
-        return await show(request, lambda: received_page(session, ours), lambda: received_json(ours))
-    if (theirs := session.client_tasks.tasks.get(tid)) is not None:
-        return await show(request, lambda: running_page(session, theirs), lambda: running_json(theirs))
-    raise unknown("There is no such task. The oldest ones are forgotten first.")
+    card = task_card(session, tid)
+    if card is None:
+        raise unknown("There is no such task. The oldest ones are forgotten first.")
+    return await show(
+        request,
+        lambda: TaskPage(shell(session, "task", f"Task {tid[1:]}", of=tid), card),
+        lambda: received_json(card.task) if isinstance(card, ReceivedCard) else running_json(card.task),
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- POST

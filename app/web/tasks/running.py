@@ -10,18 +10,16 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from app import bounds
 from app.core.calls import Call
 from app.core.tasks.running import CORE, ClientTask, poll_seconds
 from app.core.tasks.status import TERMINAL, Visit
 from app.core.times import wire_time
-from app.core.wire import Finding
 from app.sessions import Workspace
 from app.web.asks.card import asks_of
 from app.web.kit import format
 from app.web.kit.words import finding_json
-from app.web.tasks.life import SHOWN, LifeStep, last_poll, life
-from app.web.tasks.sequence import DONE_WORDS
+from app.web.tasks.life import SHOWN, LifeStep, life
+from app.web.tasks.sequence import DONE_WORDS, Drawing, of_client_task
 
 WORDS = {
     "working": "working",
@@ -84,10 +82,7 @@ class RunningCard:
 
     session: Workspace
     task: ClientTask
-
-    @property
-    def base(self) -> str:
-        return f"/s/{self.session.id}"
+    kind: ClassVar[str] = "running"
 
     @property
     def call(self) -> Call | None:
@@ -101,12 +96,9 @@ class RunningCard:
         return cid if cid in self.session.calls and cid != self.task.call_id else None
 
     @property
-    def status_word(self) -> str:
-        return WORDS[self.task.status]
-
-    @property
-    def gone(self) -> str:
-        return GONE.get(self.task.gone or "", "")
+    def status_words(self) -> str:
+        word, gone = WORDS[self.task.status], GONE.get(self.task.gone or "")
+        return word if gone is None else f"{word}, {gone}"
 
     @property
     def deadline(self) -> float | None:
@@ -128,22 +120,13 @@ class RunningCard:
         return f"{granted}, {asked}"
 
     @property
-    def poll_words(self) -> str:
-        every = f"every {format.duration(poll_seconds(self.task.poll) * 1000)}"
-        return every if self.task.poll is not None else f"{every}, our default"
-
-    @property
-    def last_poll(self) -> str:
-        return last_poll(self.task)
-
-    @property
-    def ready(self) -> bool:
-        """There is a connection, so somebody can be asked for it."""
-        return self.session.info.state == "ready"
+    def poll_ms(self) -> float:
+        return poll_seconds(self.task.poll) * 1000
 
     @property
     def can_cancel(self) -> bool:
-        return self.ready and self.session.client_tasks.capable.cancel and self.task.live
+        session = self.session
+        return session.info.state == "ready" and session.client_tasks.capable.cancel and self.task.live
 
     @property
     def asks(self) -> list[tuple[str, str, str, bool]]:
@@ -153,32 +136,15 @@ class RunningCard:
     def life(self) -> list[LifeStep]:
         return life(self.task.visits, lambda visit: _step(visit, self.task))
 
-
-@dataclass(slots=True, frozen=True)
-class RunningList:
-    """The section *on the server*."""
-
-    session: Workspace
-    label: ClassVar[str] = CORE.label
-
     @property
-    def base(self) -> str:
-        return f"/s/{self.session.id}"
+    def sequence(self) -> Drawing:
+        return of_client_task(self.session, self.task)
 
-    @property
-    def ready(self) -> bool:
-        return self.session.info.state == "ready"
 
-    @property
-    def findings(self) -> list[Finding]:
-        listing = self.session.client_tasks.listing
-        return listing.log.findings_of(listing.seqs)[: bounds.TASK_LIST_FINDINGS]
-
-    @property
-    def cards(self) -> list[RunningCard]:
-        """What is known of the server's tasks, newest first."""
-        newest = itertools.islice(reversed(self.session.client_tasks.tasks.values()), SHOWN)
-        return [RunningCard(self.session, task) for task in newest]
+def running_cards(session: Workspace) -> list[RunningCard]:
+    """What is known of the server's tasks, newest first."""
+    newest = itertools.islice(reversed(session.client_tasks.tasks.values()), SHOWN)
+    return [RunningCard(session, task) for task in newest]
 
 
 # ------------------------------------------------------------------------------------------------------------- JSON

@@ -7,7 +7,6 @@ folded. Knows tasks, calls and asks; knows no markup.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -17,6 +16,7 @@ from app.core.figures import measured
 from app.core.tasks.running import ClientTask
 from app.core.tasks.status import STATUSES, TERMINAL
 from app.web.kit import format
+from app.web.tasks.life import folded
 
 if TYPE_CHECKING:
     from app.core.tasks.received import ReceiverTask
@@ -26,7 +26,6 @@ Lane = Literal["person", "parley", "server"]
 NAMES: dict[Lane, str] = {"person": "You", "parley": "Parley", "server": "Server"}
 _PLACES: dict[Lane, float] = {"person": 16.0, "parley": 53.0, "server": 90.0}
 _MOST = 60
-_POLLS_SHOWN = 3
 _POLL = "tasks/get"
 _SHORT = "tasks/status"
 """The notification of a status, without the word that its dashed line already says."""
@@ -68,18 +67,12 @@ class Turn:
 class Drawing:
     """Everything that the drawing shows. The last turn is marked while it is `live`."""
 
-    session: Workspace
-    subject: str
     title: str
     turns: list[Turn]
     live: bool
     names: ClassVar = NAMES
     places: ClassVar = _PLACES
     """Where the lanes are, in per cent of the width."""
-
-    @property
-    def base(self) -> str:
-        return f"/s/{self.session.id}"
 
     @property
     def summary(self) -> str:
@@ -89,22 +82,14 @@ class Drawing:
         return f"{format.plural(len(self.turns), 'step')} between you, Parley and the server. {state}{last}"
 
 
-def drawing(session: Workspace, subject: str, title: str, turns: Iterable[Turn], *, live: bool) -> Drawing:
+def drawing(title: str, turns: Iterable[Turn], *, live: bool) -> Drawing:
     """The drawing of these turns, in the order of time."""
-    return Drawing(session, subject, title, _cut(_folded(sorted(turns, key=lambda turn: turn.at))), live)
+    ordered = sorted(turns, key=lambda turn: turn.at)
+    return Drawing(title, _cut(list(folded(ordered, lambda turn: turn.key, _others))), live)
 
 
-def _folded(turns: list[Turn]) -> list[Turn]:
-    """Runs of the same key are their first, how many more, and their last."""
-    found: list[Turn] = []
-    for key, run in itertools.groupby(turns, key=lambda turn: turn.key):
-        same = list(run)
-        if key and len(same) > _POLLS_SHOWN:
-            middle = replace(same[1], text=f"{len(same) - 2} more of these", seq=None, kind="fold")
-            found += [same[0], middle, same[-1]]
-        else:
-            found += same
-    return found
+def _others(run: list[Turn]) -> Turn:
+    return replace(run[1], text=f"{len(run) - 2} more of these", seq=None, kind="fold")
 
 
 def _cut(turns: list[Turn]) -> list[Turn]:
@@ -122,7 +107,7 @@ def of_call(session: Workspace, call: Call) -> Drawing:
     """A call with everything the server asked meanwhile; with its task, when it became one."""
     task = session.client_tasks.tasks.get(call.task_id or "")
     turns = _call_turns(session, call, task)
-    return drawing(session, call.id, f"Call {call.id.lstrip('c')}", turns, live=not call.settled)
+    return drawing(f"Call {call.id.lstrip('c')}", turns, live=not call.settled)
 
 
 def of_client_task(session: Workspace, task: ClientTask) -> Drawing:
@@ -130,10 +115,10 @@ def of_client_task(session: Workspace, task: ClientTask) -> Drawing:
     call = session.calls.get(task.call_id or "")
     turns = _task_turns(task) + _ask_turns(session, task.asks) if call is None else _call_turns(session, call, task)
     live = task.live or (call is not None and not call.settled)
-    return drawing(session, task.id, f"Task {task.id[1:]}", turns, live=live)
+    return drawing(f"Task {task.id[1:]}", turns, live=live)
 
 
-def of_receiver_task(session: Workspace, task: ReceiverTask) -> Drawing:
+def of_receiver_task(task: ReceiverTask) -> Drawing:
     """A task that Parley executes for the server."""
     turns: list[Turn] = []
     for visit in task.visits:
@@ -153,7 +138,7 @@ def of_receiver_task(session: Workspace, task: ReceiverTask) -> Drawing:
                 turns.append(Turn(visit.at, "server", "parley", _POLL, visit.text, visit.seq, key=_POLL))
             case method:
                 turns.append(Turn(visit.at, "server", "parley", method, visit.text, visit.seq))
-    return drawing(session, task.id, f"Task {task.id[1:]}", turns, live=task.live)
+    return drawing(f"Task {task.id[1:]}", turns, live=task.live)
 
 
 def _call_turns(session: Workspace, call: Call, task: ClientTask | None) -> list[Turn]:
