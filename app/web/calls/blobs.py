@@ -46,18 +46,16 @@ _COPIED = 8 * 1024 * 1024
 
 async def _value(request: Request, pointer: str = "") -> Any:
     """The value that `root` and `pointer` name."""
-    session: Workspace = request.state.session
+    session, call = call_of(request)
     try:
-        value = await result_of(session, call_of(request)[1], request.query_params.get("root", ""))
-        return json_tree.at_pointer(value, pointer)
+        return json_tree.at_pointer(await result_of(session, call, request.query_params.get("root", "")), pointer)
     except KeyError:
         raise unknown("There is no such place in the result.") from None
 
 
 async def shown(request: Request) -> Response:
     """The result of a call as a part of its card: for the large ones, which no card brings along."""
-    session: Workspace = request.state.session
-    _, call = call_of(request)
+    session, call = call_of(request)
     ready = await show_result(session, call, alone=False)
     return in_html(fragment("calls/_result.html", card=CallCard(session, call, ready)))
 
@@ -85,16 +83,14 @@ async def search(request: Request) -> Response:
     found = await apart(json_tree.find, value, wanted) if wanted else []
     if wants_json(request):
         return await in_json(lambda: {"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
-    session: Workspace = request.state.session
-    shower = address(session.id, call_of(request)[1].id, "branch", root)
-    hits = json_tree.hits(found, shower) if found else None
+    session, call = call_of(request)
+    hits = json_tree.hits(found, address(session.id, call.id, "branch", root)) if found else None
     return in_html(fragment("calls/_hits.html", wanted=wanted, hits=hits, count=len(found)))
 
 
 async def result(request: Request) -> Response:
     """The result as a file; with `raw` the reply exactly as it came."""
-    session: Workspace = request.state.session
-    _, call = call_of(request)
+    session, call = call_of(request)
     if call.reply is None:
         raise unknown("This call has no reply, or it is no longer kept.")
     if "raw" in request.query_params or call.unread is not None:
@@ -111,9 +107,9 @@ async def result(request: Request) -> Response:
 
 async def markdown(request: Request) -> Response:
     """A text of a result, laid out as Markdown and made harmless; 413 with a sentence when that is too much."""
-    session: Workspace = request.state.session
+    session, call = call_of(request)
     try:
-        text = await text_at(session, call_of(request)[1], request.query_params.get("root", ""))
+        text = await text_at(session, call, request.query_params.get("root", ""))
     except KeyError:
         raise unknown("There is no such text in the result.") from None
     try:
