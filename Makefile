@@ -9,6 +9,7 @@ MCP1   := .venv-mcp1
 FASTMCP := .venv-fastmcp
 NODE   := tests/servers/node
 CONFORMANCE := tests/conformance
+SCRIPTS := tests/scripts
 OLD    := mcp-1-6 mcp-1-9-3 fastmcp-2-3 fastmcp-3-4
 PYTEST_ARGS ?=
 
@@ -28,8 +29,8 @@ help:
 	@echo "make conformance  the public conformance suite, with Parley as the client"
 	@echo "make attacks      the attacks and odd servers alone, as one table"
 	@echo "make long-task    the browser test of a task that takes 30 seconds"
-	@echo "make check        style, types, layers and templates; seconds"
-	@echo "make format       let ruff put style and imports right"
+	@echo "make check        style, types, layers, templates, scripts and styles; seconds"
+	@echo "make format       let the tools put style and imports right"
 	@echo "make coverage     which lines and branches of app/ the tests reach (TESTS=... for some tests only); slow"
 	@echo "make bench        measure what README.md claims"
 	@echo "make screenshots  take the pictures of every page"
@@ -57,16 +58,19 @@ attacks: setup
 long-task: setup
 	PARLEY_TASK_SECONDS=30 $(PY) -m pytest -q -n 0 tests/browser/test_tasks.py
 
-check: $(VENV)/.dev
+check: $(VENV)/.dev $(SCRIPTS)/node_modules/.package-lock.json
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 	$(PY) -m tests.templates_lint
+	$(PY) -m tests.peers biome check
+	$(PY) -m tests.peers node --test --test-reporter=dot '$(SCRIPTS)/test_*.js'
 
-format: $(VENV)/.dev
+format: $(VENV)/.dev $(SCRIPTS)/node_modules/.package-lock.json
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+	$(PY) -m tests.peers biome check --write
 
 # A test that only fails because measuring is slow is shown, and does not cost the figure.
 coverage: setup
@@ -136,6 +140,12 @@ $(VENV)/.conformance: $(CONFORMANCE)/package.json $(CONFORMANCE)/package-lock.js
 	@$(PY) -m tests.peers conformance ci --no-progress --loglevel=error
 	@touch $@
 
+# No stamp: npm leaves this file behind, and it is the newest when all of it is there.
+$(SCRIPTS)/node_modules/.package-lock.json: $(SCRIPTS)/package.json $(SCRIPTS)/package-lock.json $(SCRIPTS)/.npmrc | $(VENV)/.dev
+	@echo "Installing what checks scripts and styles from npm"
+	@$(PY) -m tests.peers scripts ci --no-progress --loglevel=error
+	@touch $@
+
 $(OLD:%=$(VENV)/.old-%): $(VENV)/.old-%: .lock/peer-old-%.txt $(VENV)/.bootstrap
 	@echo "Installing the peer on $* into .venv-old-$*"
 	@rm -rf .venv-old-$*
@@ -158,7 +168,8 @@ lock: $(VENV)/.dev
 	$(foreach old,$(OLD),$(compile) --group peer-old-$(old) --output-file .lock/peer-old-$(old).txt &&) true
 	$(PY) -m tests.peers npm install --package-lock-only --no-progress --loglevel=error
 	$(PY) -m tests.peers conformance install --package-lock-only --no-progress --loglevel=error
+	$(PY) -m tests.peers scripts install --package-lock-only --no-progress --loglevel=error
 
 clean:
-	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(OLD:%=.venv-old-%) $(NODE)/node_modules $(CONFORMANCE)/node_modules dist build .screenshots .frozen .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(MCP1) $(FASTMCP) $(OLD:%=.venv-old-%) $(NODE)/node_modules $(CONFORMANCE)/node_modules $(SCRIPTS)/node_modules dist build .screenshots .frozen .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,4 +2,6 @@
 try {
   const theme = localStorage.getItem('parley-theme');
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
-} catch { /* storage is off: the system decides */ }
+} catch {
+  /* storage is off: the system decides */
+}

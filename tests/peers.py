@@ -1,8 +1,9 @@
 """The real MCP servers that tests talk to, written by others: where they are and how they are started.
 
 `make test` installs them below this directory; Node is the binary inside a wheel, so none has to be on the machine.
-`python -m tests.peers npm ARGUMENTS` runs npm with that Node in tests/servers/node, and `conformance ARGUMENTS` instead
-runs it in tests/conformance.
+`python -m tests.peers npm ARGUMENTS` runs npm with that Node in tests/servers/node; with `conformance` or `scripts`
+instead of `npm` it runs in tests/conformance or tests/scripts. `node ARGUMENTS` runs that Node itself, and
+`biome ARGUMENTS` the checker of our scripts and styles.
 """
 
 import os
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 NODE_FOLDER = ROOT / "tests" / "servers" / "node"
 NODE_MODULES = NODE_FOLDER / "node_modules"
 CONFORMANCE_FOLDER = ROOT / "tests" / "conformance"
+SCRIPTS_FOLDER = ROOT / "tests" / "scripts"
 OLD = ("mcp-1-6", "mcp-1-9-3", "fastmcp-2-3", "fastmcp-3-4")
 """Old SDKs, each in a virtual environment of its own that `make test-peers` makes."""
 
@@ -75,6 +77,12 @@ def conformance_suite() -> list[str]:
     return [str(node()), str(_there(package, "make conformance"))]
 
 
+def biome() -> list[str]:
+    """The command line of Biome, which lints and formats what is in `static/`."""
+    package = SCRIPTS_FOLDER / "node_modules" / "@biomejs" / "biome" / "bin" / "biome"
+    return [str(node()), str(_there(package, "make check"))]
+
+
 def axe_script() -> Path:
     """axe-core, the accessibility checker, as one file to load into a page."""
     return _there(NODE_MODULES / "axe-core" / "axe.min.js")
@@ -97,22 +105,30 @@ def _there(path: Path, command: str = "make setup") -> Path:
     return path
 
 
-def _npm(folder: Path, arguments: list[str]) -> int:
-    script = _node_wheel() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    command = [str(node()), str(script), *arguments]
-    return subprocess.run(command, cwd=folder, env={**os.environ, **node_env()}, check=False).returncode
+def _npm() -> list[str]:
+    return [str(node()), str(_node_wheel() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+
+
+COMMANDS = {
+    "npm": (_npm, NODE_FOLDER),
+    "conformance": (_npm, CONFORMANCE_FOLDER),
+    "scripts": (_npm, SCRIPTS_FOLDER),
+    "node": (lambda: [str(node())], ROOT),
+    "biome": (biome, ROOT),
+}
 
 
 def main(arguments: list[str]) -> int:
-    folder = {"npm": NODE_FOLDER, "conformance": CONFORMANCE_FOLDER}.get(arguments[0] if arguments else "")
-    if folder is None:
-        print("usage: python -m tests.peers npm|conformance ARGUMENTS", file=sys.stderr)
+    if not arguments or arguments[0] not in COMMANDS:
+        print(f"usage: python -m tests.peers {'|'.join(COMMANDS)} ARGUMENTS", file=sys.stderr)
         return 2
+    program, folder = COMMANDS[arguments[0]]
     try:
-        return _npm(folder, arguments[1:])
+        command = [*program(), *arguments[1:]]
     except NotInstalled as error:
         print(error, file=sys.stderr)
         return 1
+    return subprocess.run(command, cwd=folder, env={**os.environ, **node_env()}, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""What no template may contain, because our content security policy blocks it or because it would let a server's text
-become script: `python -m tests.templates_lint` prints one line per remark and fails when there is one.
+"""What no template may contain, because our content security policy blocks it, because it would let a server's text
+become script, or because nobody could read it: `python -m tests.templates_lint` prints one line per remark and fails
+when there is one.
 
 It reads templates as text and knows nothing of the application.
 """
@@ -28,6 +29,11 @@ LOADS = frozenset(
     | {"hx-get", "hx-post", "hx-put", "hx-patch", "hx-delete", "hx-sse:connect", "sse-connect"}
     | {"hx-push-url", "hx-replace-url"}
 )
+LONGEST = 160
+"""No tool formats Jinja and HTML without changing what a page says, so people break lines: between attributes, at a
+space, right after `%}`, or before `{%-`. `kit/templates.py` takes the indentation away."""
+RAW = re.compile(r"<(pre|textarea)\b[^>]*>\n?+[^<\n]*\n", re.IGNORECASE)
+"""With a break that a browser shows; the first one, right behind the tag, it does not."""
 ABROAD = re.compile(r"(?:https?:)?//", re.IGNORECASE)
 SCRIPT_URL = re.compile(r"\s*(?:js|javascript|vbscript):", re.IGNORECASE)
 
@@ -48,6 +54,7 @@ def lint(text: str, path: Path = Path("template")) -> list[Remark]:
     reader.feed(JINJA.sub(_blank, text))
     reader.close()
     remarks += [Remark(path, line, remark) for line, remark in reader.remarks]
+    remarks += [Remark(path, line, remark) for line, remark in _layout_remarks(text)]
     return sorted(remarks)
 
 
@@ -72,6 +79,16 @@ def _jinja_remarks(text: str) -> Iterator[tuple[int, str]]:
                 yield text.count("\n", 0, block.start() + found.start()) + 1, f"{found[0].strip()}: {reason}"
 
 
+def _layout_remarks(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > LONGEST:
+            yield number, f"{len(line)} characters: break it where a break means nothing, at most {LONGEST}"
+        if line != line.rstrip() or "\t" in line:
+            yield number, "a tab, or a space at the end of a line"
+    for found in RAW.finditer(JINJA.sub(_blank, text)):
+        yield text.count("\n", 0, found.start()) + 1, f"<{found[1]}>: a line break in it would be shown"
+
+
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -82,7 +99,7 @@ class _Reader(HTMLParser):
         if tag == "style":
             self._remark("<style>: inline styles are blocked; write a class in static/app.css")
         if tag == "script" and "src" not in attributes:
-            self._remark("<script> without src: inline scripts are blocked; put it into static/app.js")
+            self._remark("<script> without src: inline scripts are blocked; put it into static/js")
         for name, value in attributes.items():
             for reason in _attribute_remarks(tag, name, value, attributes):
                 self._remark(f"{name}: {reason}")
@@ -96,9 +113,9 @@ def _attribute_remarks(tag: str, name: str, value: str, attributes: dict[str, st
     if name == "style":
         yield "inline styles are blocked; write a class in static/app.css"
     if name.startswith("on"):
-        yield "inline handlers are blocked; listen in static/app.js"
+        yield "inline handlers are blocked; listen in static/js"
     if plain.startswith("hx-on"):
-        yield "htmx handlers are inline script; listen in static/app.js"
+        yield "htmx handlers are inline script; listen in static/js"
     if plain.startswith("hx-trigger") and "[" in value:
         yield "a filter in [ ] is evaluated as script"
     if SCRIPT_URL.match(value) or (plain.startswith("hx-") and re.search(r"\bjs:", value)):

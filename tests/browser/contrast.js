@@ -3,7 +3,9 @@
   // Colours come as rgb, oklab or color(): a canvas makes them all the same.
   const canvas = document.createElement('canvas');
   canvas.width = canvas.height = 1;
-  const ink = canvas.getContext('2d', { willReadFrequently: true }), known = new Map(), grounds = new Map();
+  const ink = canvas.getContext('2d', { willReadFrequently: true }),
+    known = new Map(),
+    grounds = new Map();
   const rgba = (text) => {
     if (!known.has(text)) {
       ink.clearRect(0, 0, 1, 1);
@@ -24,24 +26,40 @@
     return grounds.get(el);
   };
   const light = (c) => {
-    const [r, g, b] = c.slice(0, 3).map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+    const [r, g, b] = c.slice(0, 3).map((v) => {
+      v /= 255;
+      return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    });
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
-  const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((m, n) => n - m); return (x + 0.05) / (y + 0.05); };
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), seen = new Set(), found = [];
+  const ratio = (a, b) => {
+    const [x, y] = [light(a), light(b)].sort((m, n) => n - m);
+    return (x + 0.05) / (y + 0.05);
+  };
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT),
+    seen = new Set(),
+    found = [];
   while (walk.nextNode()) {
     const el = walk.currentNode.parentElement;
     if (!walk.currentNode.data.trim() || seen.has(el)) continue;
     seen.add(el);
     if (el.closest(':disabled, [aria-disabled=true], .sr, script, noscript, option, datalist')) continue;
     if (!el.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true })) continue;
-    const style = getComputedStyle(el), under = ground(el);
+    const style = getComputedStyle(el),
+      under = ground(el);
     found.push([ratio(over(rgba(style.color), under), under), el.outerHTML.slice(0, 160)]);
   }
   for (const el of document.querySelectorAll('input, textarea')) {
     if (el.disabled || !el.placeholder || el.value || !el.checkVisibility()) continue;
     const under = ground(el);
-    found.push([ratio(over(rgba(getComputedStyle(el, '::placeholder').color), under), under), el.outerHTML.slice(0, 160)]);
+    found.push([
+      ratio(over(rgba(getComputedStyle(el, '::placeholder').color), under), under),
+      el.outerHTML.slice(0, 160),
+    ]);
   }
-  return { texts: found.length, least: Math.min(...found.map(([value]) => value)), weak: found.filter(([value]) => value < least) };
-}
+  return {
+    texts: found.length,
+    least: Math.min(...found.map(([value]) => value)),
+    weak: found.filter(([value]) => value < least),
+  };
+};

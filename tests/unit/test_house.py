@@ -308,6 +308,10 @@ def test_the_peers_are_what_they_claim_to_be():
         '<a href="https://example.com/">',
         '<form action="http://example.com/">',
         '<div hx-get="https://example.com/">',
+        "<p>" + "long " * 40,
+        "<p> ",
+        "<pre>{{ text }}\n</pre>",
+        "<textarea>\n  {{ text }}\n</textarea>",
     ],
 )
 def test_the_template_lint_objects(template):
@@ -319,13 +323,15 @@ def test_the_template_lint_objects(template):
     "template",
     [
         '<p class="{% if a > b %}on{% endif %}" {{ "hidden" if x }}>on = off, style = plain</p>',
-        '<script src="{{ static("app.js") }}" defer></script>',
+        '<script src="{{ asset("js/page.js") }}" type="module"></script>',
         '<link rel="stylesheet" href="/static/app.css">',
         '<svg xmlns="http://www.w3.org/2000/svg"><use href="/static/icons.svg#x"/></svg>',
         "<p>See https://example.com/ for style=x and onclick=y.</p>",
         '<a href="https://example.com/" rel="noopener noreferrer">out</a>',
         '<div hx-trigger="input changed delay:300ms, every 15s">',
         """<div hx-vals='{"a": 1}' hx-get="/s/{{ id }}">""",
+        '<pre class="text"\n  hx-ignore>\n{{ text }}</pre>',
+        "<p>" + " long" * 30 + "\n  and on</p>",
         "{# <p style=x> and {{ y|safe }} would be wrong #}",
         "{% set style = 'quiet' %}{% set one = two %}{{ icon(name='on') }}{{ card(style=style) }}",
         "{% for once in ones if once != 'unsafe' %}{{ once|safely }}{% endfor %}",

@@ -173,18 +173,11 @@ PYTHON = {
     "app/web/live/stream.py:_BREAK": Row(SERVER),
 }
 SCRIPT = {
-    r"app.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
-    r"app.js:/\/(call|get|read|compose|retry)(\/|$)/": Row("the address of an action", worst=("/cal", "/call")),
-    r"app.js:/\s/": Row("one character of a command line that a person types", most=1),
-    r"app.js:/\s+/": Row("words that a person types"),
-    r"connect.js:/^-|-$/g": Row("names that a person types"),
-    r"connect.js:new RegExp(words, 'g')": Row("names that a person types", patterns=lambda: [secret_names.HUMPS]),
-    r"connect.js:new RegExp(sounds)": Row("names that a person types", patterns=_rules),
-    r"connect.js:new RegExp(harmless)": Row("names that a person types", patterns=_rules),
-    'connect.js:/^"(?:[^"\\\\]|\\\\.)*"\\s*:/': Row("what a person pastes", worst=('"\\"', '" ')),
-    r"connect.js:/,$/": Row("what a person pastes"),
+    r"calls.js:/\/(call|get|read|compose|retry)(\/|$)/": Row("the address of an action", worst=("/cal", "/call")),
     r"forms.js:/^[^,]*,/": Row("a file that a person chose, as a data: address", worst=("a;",)),
-    r"palette.js:/\s+/": Row("words that a person types"),
+    r"message.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
+    r"page.js:/\s+/": Row("words that a person types"),
+    r"decide.js:/\s+/": Row("words that a person types"),
 }
 
 
@@ -294,7 +287,7 @@ def in_script(text: str) -> list[str]:
 
 @cache
 def all_script() -> list[str]:
-    files = sorted((ROOT / "static").glob("*.js"))
+    files = sorted(path for path in (ROOT / "static").rglob("*.js") if "vendor" not in path.parts)
     return [f"{path.name}:{one}" for path in files for one in in_script(path.read_text(encoding="utf-8"))]
 
 

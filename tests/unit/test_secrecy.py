@@ -4,7 +4,6 @@ import itertools
 import json
 import re
 import sqlite3
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,9 @@ from app.secrecy import MASK
 from app.secret_names import sounds_secret
 from app.store import FILE, Store
 from app.web.connect.form import _pairs, _typed_pairs, _typed_texts
+from app.web.connect.preview import preview
+from app.web.kit.request_bodies import Body
 from app.web.kit.words import target_json
-from tests import peers
 from tests.secret_cases import CASES, Case, target_of
 
 pytestmark = pytest.mark.requirement("H05")
@@ -132,23 +132,28 @@ def test_h05_a_form_shows_what_was_typed_but_the_secret(case: Case):
         assert told(case, str(_pairs(target, name, ())))
 
 
-def test_h05_the_browser_judges_names_as_the_server_does(tmp_path: Path):
-    script = (peers.ROOT / "static" / "connect.js").read_text(encoding="utf-8")
-    judge = re.search(r"const soundsSecret = .*?\n  \};", script, re.DOTALL)
-    assert judge is not None
-    names = [(case.texts[0], "variable" if case.place == "env" else "header") for case in CASES]
-    names += [(name, where) for name, where in names if not name.startswith("-")]
+@pytest.mark.parametrize("kind", ["env", "header"])
+def test_h05_the_form_judges_a_name_while_it_is_typed(kind: str):
     words = "OAuth XApiKey APIKey apikey2 x__token__ Ünïcode_Key -key- a.b.secret PASS1 pass_through MAX_new_TOKENS"
-    names += [(word, where) for word in words.split() for where in ("variable", "header")]
-    rules = {where: secret_names.PATTERNS[where] for where in ("variable", "header")}
-    program = f"""{judge.group()}
-    const rules = {json.dumps(rules)};
-    console.log(JSON.stringify({json.dumps(names)}.map(([name, where]) => soundsSecret(name,
-      {{ words: {json.dumps(secret_names.HUMPS)}, sounds: rules[where][0], harmless: rules[where][1] }}))));"""
-    file = tmp_path / "judge.cjs"
-    file.write_text(program, encoding="utf-8")
-    done = subprocess.run([str(peers.node()), str(file)], capture_output=True, text=True, check=True, timeout=60)
-    assert json.loads(done.stdout) == [secret_names.sounds_secret(name, where) for name, where in names]  # type: ignore[arg-type]
+    names = [case.texts[0] for case in CASES] + words.split()
+    found = {name: preview(Body({"_preview": f"{kind}_name", f"{kind}_name": [name]}, is_form=True)) for name in names}
+    where: secret_names.Where = "variable" if kind == "env" else "header"
+    said = {name: one is not None and one.is_secret for name, one in found.items()}
+    assert said == {name: secret_names.sounds_secret(name, where) for name in names}
+    assert set(said.values()) == {True, False}
+
+
+def test_h05_a_command_line_that_is_looked_at_does_not_give_its_secrets_back():
+    line = f"server --api-key {CANARY} 'a b' ''"
+    looked = preview(Body({"_preview": "command_line", "command_line": line}, is_form=True))
+    assert looked is not None and looked.argv == ("server", "--api-key", secrecy.MASK, "a b", "")
+    open_quote = preview(Body({"_preview": "command_line", "command_line": "a 'b"}, is_form=True))
+    assert open_quote is not None and (open_quote.argv, open_quote.fault) == ((), "a quotation mark is still open")
+
+
+def test_h05_what_is_sent_and_not_looked_at_is_no_preview():
+    assert preview(Body({"command_line": "x"}, is_form=True)) is None
+    assert preview(Body({"_preview": "command_line", "command_line": "x"}, is_form=False)) is None
 
 
 # ---------------------------------------------------------------------------------------------------------- two secrets

@@ -22,6 +22,7 @@ from app.web.calls.result import values
 from app.web.connect import mcp_json, targets
 from app.web.connect.consent import consent
 from app.web.connect.form import ChoiceLine, connect_form
+from app.web.connect.preview import preview
 from app.web.door.denied import Denied
 from app.web.kit import request_bodies
 from app.web.kit.lookup import client
@@ -40,6 +41,8 @@ async def open_session(request: Request) -> Response:
     """A new session, and at once its connection when the body names a target."""
     registry: SessionRegistry = request.app.state.registry
     body = await request_bodies.read(request)
+    if (looked := preview(body)) is not None:
+        return await show_page(request, looked)
     plan = None
     if body:
         try:
@@ -89,14 +92,16 @@ class _Plan:
 async def form(request: Request) -> Response:
     """The connect form of a session; `target` is a kept one to fill it with."""
     values = {"like": target} if (target := request.query_params.get("target")) else None
-    page = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
-    return await show(request, page, page.as_json)
+    filled = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
+    return await show(request, filled, filled.as_json)
 
 
 async def connect(request: Request) -> Response:
     """Begin to connect. The page says that it closes the connection that is open; a script has to do so itself."""
     session = client(request)
     body = await request_bodies.read(request)
+    if (looked := preview(body)) is not None:
+        return await show_page(request, looked)
     try:
         plan = _plan(request, body, session)
     except FormErrors as fault:

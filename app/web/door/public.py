@@ -58,9 +58,13 @@ async def healthz(request: Request) -> Response:
 
 
 async def static(request: Request) -> Response:
-    """A file of the page itself. With `?v=` its address changes with its content, so it may be kept for good."""
-    response = await _files().get_response(request.path_params["path"], request.scope)
-    lasting = "v" in request.query_params and response.status_code in {200, 206, 304}
+    """A file of the page itself. With `?v=`, or in `js-…/`, its address changes with its content, so it may be kept for
+    good."""
+    path: str = request.path_params["path"]
+    folder, _, name = path.partition("/")
+    versioned = folder.startswith("js-")
+    response = await _files().get_response(f"js/{name}" if versioned else path, request.scope)
+    lasting = (versioned or "v" in request.query_params) and response.status_code in {200, 206, 304}
     response.headers["cache-control"] = "public, max-age=31536000, immutable" if lasting else "no-cache"
     return response
 

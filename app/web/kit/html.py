@@ -38,8 +38,16 @@ def directory(name: str) -> Path:
 @functools.cache
 def asset(path: str) -> str:
     """The address of a static file; it changes with the content, so that browsers may keep it for good."""
-    digest = hashlib.sha256((directory("static") / path).read_bytes()).hexdigest()[:8]
-    return f"/static/{path}?v={digest}"
+    file = directory("static") / path
+    if path.startswith("js/"):
+        # Modules import each other by relative addresses: what changes is the folder, for all of them at once.
+        files = sorted(file.parent.glob("*.js"))
+        return f"/static/js-{_digest(b''.join(one.read_bytes() for one in files))}/{file.name}"
+    return f"/static/{path}?v={_digest(file.read_bytes())}"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:8]
 
 
 ICONS: Final = asset("icons.svg")

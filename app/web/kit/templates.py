@@ -16,7 +16,7 @@ from jinja2.filters import do_xmlattr
 from jinja2.nodes import EvalContext
 from jinja2.utils import pass_eval_context
 
-from app import secrecy, secret_names
+from app import secrecy
 from app.core.figures import grouped, measured
 from app.core.times import wire_time
 from app.web.door.root import at, root
@@ -43,6 +43,14 @@ class Rooted(Extension):
         return _ADDRESS.sub(
             lambda found: f"{found[1]}{{{{ ({found[2]})|at }}}}" if found[2] else f"{found[1]}{{{{ root() }}}}", source
         )
+
+
+class Unindented(Extension):
+    """Templates are indented for people; pages are sent without. So a break after `%}` is nothing at all, wherever the
+    next line begins, and one before `{%-` likewise."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return "\n".join(line.lstrip(" ") for line in source.split("\n"))
 
 
 @pass_eval_context
@@ -80,7 +88,7 @@ jinja = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     auto_reload=False,
-    extensions=[Rooted],
+    extensions=[Rooted, Unindented],
     finalize=_finalized,
 )
 jinja.filters.update(
@@ -99,8 +107,6 @@ jinja.filters.update(
 
 jinja.filters.update(exact=Exact, name=Name, at=at, xmlattr=_attributes)
 jinja.globals.update(asset=html.asset, icons=html.ICONS, root=root, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
-# The connect form judges names as they are typed, by the same table.
-jinja.globals.update(NAME_WORDS=secret_names.HUMPS, SECRET_NAMES=secret_names.PATTERNS)
 jinja.globals.update(CALL_WORDS=CALL_WORDS, LEVEL_WORDS=LEVEL_WORDS, STATE_WORDS=STATE_WORDS, LAMPS=LAMPS)
 
 

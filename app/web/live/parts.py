@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Final, Protocol, TypeVar, get_args
 
 from app import bounds
@@ -112,8 +111,11 @@ class Live(Protocol):
 
 
 def kinds(*patterns: str) -> frozenset[EventKind]:
-    """The kinds of events that these patterns name, like `task.*`. Raises ValueError when one names none."""
-    found = {pattern: [kind for kind in KINDS if fnmatchcase(kind, pattern)] for pattern in patterns}
+    """The kinds of events that these name: one, or all of a noun by `task.*`. Raises ValueError when one names none."""
+    found = {
+        pattern: [kind for kind in KINDS if kind == pattern or (pattern == f"{kind.partition('.')[0]}.*")]
+        for pattern in patterns
+    }
     for pattern, named in found.items():
         if not named:
             raise ValueError(f"there is no event {pattern}")

@@ -200,8 +200,9 @@ async def log(request: Request) -> Response:
     after, before, limit = (whole_number(request, name) for name in ("after", "before", "limit"))
     wanted = LogFilter.of(request.query_params)
     matching = await search(session, wanted) if wanted else None
-    if matching is not None and by_htmx(request) and not wants_json(request):
-        part = matches(session, wanted, matching, after=after, before=before)
+    asks_filter = matching is not None or before is None  # an empty filter is one too: it shows everything again
+    if asks_filter and by_htmx(request) and not wants_json(request):
+        part = matches(session, wanted, matching or [], after=after, before=before)
         return await show_page(request, LogMatchesPart(f"/s/{session.id}", part))
     return await show(
         request,

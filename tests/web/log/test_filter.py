@@ -75,11 +75,11 @@ async def test_older_matches_keep_the_filter(client: Visitor, script: Visitor, v
         say(victim, "in", {"jsonrpc": "2.0", "method": "x/odd" if number % 2 else "x/even", "params": {}})
     first = await client.get(f"/s/{victim.id}/log?method=x/odd", **HTMX)
     assert len(re.findall(r'<li id="f', first.text)) == 200
-    before = re.findall(r'data-found-before="(\d+)"', first.text)[0]
+    before = re.findall(r'method=x%2Fodd&amp;before=(\d+)"', first.text)[0]
     older = await client.get(f"/s/{victim.id}/log?method=x/odd&before={before}", **HTMX)
     assert len(re.findall(r'<li id="f', older.text)) == 50
     assert "x/even" not in older.text.split("log-methods")[0]
-    assert "data-found-before" not in older.text
+    assert "before=" not in older.text
     rows = (await script.json(f"/s/{victim.id}/log?method=x/odd&before={before}"))["messages"]
     assert {one["method"] for one in rows} == {"x/odd"}
 
