@@ -9,7 +9,6 @@ nothing else: no script, no load, no form, no link that leads away, no origin.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,7 +23,7 @@ from app.web.calls import media
 from app.web.calls.card import CallCard, recent_calls
 from app.web.calls.result import address, result_of, show_result, text_at
 from app.web.door.denied import Denied, invalid, unknown
-from app.web.kit import json_tree
+from app.web.kit import format, json_tree
 from app.web.kit import markdown as markup
 from app.web.kit.lookup import call_of
 from app.web.kit.responses import in_html, in_json, wants_json
@@ -65,7 +64,7 @@ async def branch(request: Request) -> Response:
     query = request.query_params
     value = await _value(request, query.get("pointer", ""))
     if "value" in query:
-        text = await apart(_text, value)
+        text = await apart(format.pretty, value)
         if len(text) > _COPIED:
             raise Denied(413, "too-large", "That is too large to copy. Download the result instead.")
         return Response(text.encode(), headers=_HARMLESS, media_type="text/plain; charset=utf-8")
@@ -99,7 +98,7 @@ async def result(request: Request) -> Response:
         value = await result_of(session, call)
         if value is None and call.error is not None:
             value = {"code": call.error.code, "message": call.error.message, "data": call.error.data}
-        content = await apart(lambda: _text(value).encode(errors="backslashreplace"))
+        content = await apart(lambda: format.pretty(value).encode(errors="backslashreplace"))
     name = f"call-{call.id.lstrip('c')}{'-raw' if content is call.reply else ''}.json"
     headers = {**_HARMLESS, "content-disposition": f'attachment; filename="{name}"'}
     return Response(content, headers=headers, media_type="application/json")
@@ -116,10 +115,6 @@ async def markdown(request: Request) -> Response:
         return in_html(str(await anyio.to_thread.run_sync(markup.markdown, text)))
     except markup.TooMuch as why:
         raise Denied(413, "too-large", str(why)) from None
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 Content = tuple[bytes, str]
