@@ -15,6 +15,7 @@ from app.core.forms import Entries
 from app.core.sampling import blocks as blocks_of
 from app.web.door.denied import Denied
 from app.web.kit import format, html, request_bodies
+from app.web.kit.words import text_of
 
 _FACTS = (
     ("maxTokens", "Max tokens"),
@@ -94,11 +95,14 @@ def sampling_view(params: dict[str, Any], edited: dict[str, Any] | None = None, 
     many = max(len(_messages(params)), len(_messages(now)))
     earlier = max(0, many - (_TURNS_ALONE if whole else _SHOWN_TURNS))
     turns = _turns(params, now, earlier)
+    came, system = text_of(params.get("systemPrompt")), text_of(now.get("systemPrompt"))
     tools = [tool for tool in (listed if isinstance(listed, list) else []) if isinstance(tool, dict)]
     most_tools = len(tools) if whole else _SHOWN_TOOLS
     return Sampling(
-        system=_system(params, now),
-        turns=turns if whole else [_shortened(turn) for turn in turns],
+        system=Fact("System prompt", system, None if came == system else came) if came or system else None,
+        turns=turns
+        if whole
+        else [replace(turn, blocks=_short(turn.blocks), before=_short(turn.before)) for turn in turns],
         earlier=earlier,
         more_tools=max(0, len(tools) - most_tools),
         facts=_facts(params, now),
@@ -134,15 +138,6 @@ def _summary(now: dict[str, Any], turns: list[Turn]) -> str:
     return ", ".join(said)
 
 
-def _system(params: dict[str, Any], now: dict[str, Any]) -> Fact | None:
-    old, new = _text(params.get("systemPrompt")), _text(now.get("systemPrompt"))
-    return Fact("System prompt", new, None if old == new else old) if old or new else None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _messages(request: dict[str, Any]) -> list[dict[str, Any]]:
     found = request.get("messages")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
@@ -160,10 +155,6 @@ def _turns(params: dict[str, Any], now: dict[str, Any], earlier: int) -> list[Tu
         )
     turns += [Turn(str(message.get("role")), _blocks(message), "removed") for message in old[len(new) :]]
     return turns
-
-
-def _shortened(turn: Turn) -> Turn:
-    return replace(turn, blocks=_short(turn.blocks), before=_short(turn.before))
 
 
 def _short(blocks: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
@@ -210,12 +201,12 @@ def _block(block: Any) -> tuple[str, str]:
 
 def edit_fields(now: dict[str, Any]) -> list[EditField]:
     """What can be changed by typing; the JSON at the end holds everything."""
-    found = [EditField("edit-system", "System prompt", _text(now.get("systemPrompt")), 3)]
+    found = [EditField("edit-system", "System prompt", text_of(now.get("systemPrompt")), 3)]
     for at, message in enumerate(_messages(now)):
         for place, block in enumerate(blocks_of(message)):
             if isinstance(block, dict) and block.get("type") == "text" and len(found) < _MOST_FIELDS:
                 label = f"Message {at + 1}, {message.get('role')}"
-                found.append(EditField(f"edit-{at}-{place}", label, _text(block.get("text")), 3))
+                found.append(EditField(f"edit-{at}-{place}", label, text_of(block.get("text")), 3))
     stops = now.get("stopSequences")
     listed = [str(one) for one in stops] if isinstance(stops, list) else []
     temperature = now.get("temperature")
