@@ -98,6 +98,7 @@ jinja.filters.update(
     time_of_day=format.time_of_day,
     wire_time=wire_time,
     duration=format.duration,
+    ago=format.ago,
     prose=html.prose,
     gist=format.gist,
     plural=format.plural,
