@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.core import forms, links
-from app.core.asks import Answer, AnsweredBy, Ask, Draft
+from app.core.asks import AnsweredBy, Ask, Draft
 from app.core.calls import Call, RequiredLink
 from app.core.forms import Field
 from app.core.json.pointer import split
@@ -112,26 +112,6 @@ class AskCard:
         """Changes to the request were typed, and are not in force."""
         return any(name.startswith("edit-") for name in self.typed) and self.typed.get("action") is None
 
-    @property
-    def outcome(self) -> str:
-        """What became of it, in a sentence; empty while it is open."""
-        ask = self.ask
-        match ask.state:
-            case "answered":
-                return _answered(ask.answer)
-            case "withdrawn" if ask.taken_back:
-                return f"{ask.reason} {ask.fate}"
-            case "withdrawn":
-                after = format.duration(((ask.settled_at or ask.asked_at) - ask.asked_at) * 1000)
-                reason = f": “{ask.reason}”" if ask.reason else ""
-                return f"The server took this back after {after}{reason}. {ask.fate}"
-            case "expired":
-                return f"The time was up. The server was told. {ask.fate}"
-            case "lost":
-                return f"The connection ended before this was answered. {ask.fate}"
-            case _:
-                return ""
-
     @cached_property
     def sent(self) -> str:
         """What was sent, as JSON text."""
@@ -139,28 +119,6 @@ class AskCard:
             return ""
         error = self.ask.answer.error
         return format.brief_json(self.ask.answer.result if error is None else error.wire())
-
-
-_BY = {
-    "person": "You",
-    "script": "A script",
-    "roots": "Parley, from the list of roots,",
-    "limit": "Nobody; the limit",
-}
-_DID = {
-    "accept": "accepted",
-    "decline": "declined",
-    "cancel": "dismissed it",
-    "respond": "answered",
-    "fail": "failed it with an error",
-}
-
-
-def _answered(answer: Answer | None) -> str:
-    if answer is None:
-        return "Answered."
-    forced = " It does not fit the schema, and was sent on purpose." if answer.forced else ""
-    return f"{_BY.get(answer.by.kind, answer.by.name)} {_DID.get(answer.action, answer.action)}.{forced}"
 
 
 class InboxView(NamedTuple):

@@ -16,9 +16,9 @@ from app.store import Kept
 from app.web.connect.mcp_json import Entry
 from app.web.kit import format
 from app.web.kit.frame import Shell, shell
-from app.web.kit.request_bodies import COMMAND_LINE_LONGEST
+from app.web.kit.request_bodies import COMMAND_LINE_LONGEST, Body
 from app.web.kit.templates import Context
-from app.web.kit.words import list_of, transport_words
+from app.web.kit.words import transport_words
 
 
 class PairRow(NamedTuple):
@@ -130,16 +130,12 @@ def _pairs(target: AnyTarget | None, kind: str, missing: tuple[str, ...]) -> lis
 
 def _typed_pairs(values: dict[str, Any], kind: str, known: list[PairRow]) -> list[PairRow]:
     """The rows as they were typed, without the values of secrets."""
-    names, texts, marks = (list_of(values, f"{kind}_{column}") for column in ("name", "value", "secret"))
     kept = {row.name for row in known if row.kept}
+    sounds = secrecy.is_secret_variable if kind == "env" else secrecy.is_secret_header
     rows = []
-    for index, name in enumerate(names):
-        value = texts[index] if index < len(texts) else ""
-        sounds = secrecy.is_secret_variable if kind == "env" else secrecy.is_secret_header
-        secret = bool(index < len(marks) and marks[index]) or sounds(name, value)
-        value = "" if secret else value
-        if name:
-            rows.append(PairRow(name, value, secret, name in kept))
+    for name, value, mark in Body(values, is_form=True).rows(f"{kind}_name", f"{kind}_value", f"{kind}_secret"):
+        secret = bool(mark) or sounds(name, value)
+        rows.append(PairRow(name, "" if secret else value, secret, name in kept))
     return rows
 
 

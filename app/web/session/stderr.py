@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.targets import HttpTarget
 from app.core.times import wire_time
 from app.sessions import Workspace
 from app.web.kit.frame import Shell, shell
@@ -28,7 +27,6 @@ class Stderr(Context):
     template: ClassVar[str] = "session/stderr.html"
 
     shell: Shell
-    has_process: bool
 
 
 def stderr_json(session: Workspace) -> dict[str, Any]:
@@ -56,7 +54,4 @@ def _lines(view: View, had: int | None) -> Html:
 )
 async def stderr(request: Request) -> Response:
     session: Workspace = request.state.session
-    has_process = not isinstance(session.target, HttpTarget)
-    return await show(
-        request, lambda: Stderr(shell(session, "stderr", "Stderr"), has_process), lambda: stderr_json(session)
-    )
+    return await show(request, lambda: Stderr(shell(session, "stderr", "Stderr")), lambda: stderr_json(session))
