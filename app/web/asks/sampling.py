@@ -7,8 +7,8 @@ no ask and no route.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from app.core.figures import grouped
 from app.core.forms import Entries
@@ -31,21 +31,26 @@ _SHOWN_TOOLS = 60
 SHOWN_TEXT = 2_000
 """How much of a request every page shows; all of it stands on the page of its own, as far as that is sensible."""
 _TURNS_ALONE = 1_000
+Blocks = tuple[tuple[str, str], ...]
+"""What each block of a message is, and how it reads."""
 
 
-@dataclass(slots=True, frozen=True)
-class Turn:
+class Turn(NamedTuple):
     """One message: who speaks, each block as text, and, when it was changed, how."""
 
     who: str
-    blocks: tuple[tuple[str, str], ...]
+    blocks: Blocks
     change: str = ""
     """`edited`, `added`, `removed`, or nothing."""
-    before: tuple[tuple[str, str], ...] = ()
+    before: Blocks = ()
+
+    @property
+    def shortened(self) -> Turn:
+        """As much of it as every page shows."""
+        return self._replace(blocks=_short(self.blocks), before=_short(self.before))
 
 
-@dataclass(slots=True, frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """One small thing that a request says, and what it said before it was changed."""
 
     label: str
@@ -53,8 +58,7 @@ class Fact:
     before: str | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class EditField:
+class EditField(NamedTuple):
     """One thing that can be changed by typing."""
 
     name: str
@@ -100,15 +104,13 @@ def sampling_view(params: dict[str, Any], edited: dict[str, Any] | None = None, 
     most_tools = len(tools) if whole else _SHOWN_TOOLS
     return Sampling(
         system=Fact("System prompt", system, None if came == system else came) if came or system else None,
-        turns=turns
-        if whole
-        else [replace(turn, blocks=_short(turn.blocks), before=_short(turn.before)) for turn in turns],
+        turns=[turn if whole else turn.shortened for turn in turns],
         earlier=earlier,
         more_tools=max(0, len(tools) - most_tools),
         facts=_facts(params, now),
         hints=[str(one.get("name")) for one in hints if isinstance(one, dict)] if isinstance(hints, list) else [],
         priorities=[
-            (word, float(prefers[key])) for key, word in _PRIORITIES if isinstance(prefers.get(key), int | float)
+            (word, float(rank)) for key, word in _PRIORITIES if isinstance(rank := prefers.get(key), int | float)
         ],
         tools=[(str(tool.get("name")), str(tool.get("description") or "")) for tool in tools[:most_tools]],
         tool_choice=str(choice.get("mode")) if isinstance(choice, dict) else "",
@@ -150,14 +152,13 @@ def _turns(params: dict[str, Any], now: dict[str, Any], earlier: int) -> list[Tu
     for at, message in enumerate(new):
         before = old[at] if at < len(old) else None
         change = "" if before == message else "added" if before is None else "edited"
-        turns.append(
-            Turn(str(message.get("role")), _blocks(message), change, _blocks(before) if before and change else ())
-        )
+        came = _blocks(before) if before and change else ()
+        turns.append(Turn(str(message.get("role")), _blocks(message), change, came))
     turns += [Turn(str(message.get("role")), _blocks(message), "removed") for message in old[len(new) :]]
     return turns
 
 
-def _short(blocks: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def _short(blocks: Blocks) -> Blocks:
     kept = tuple((kind, html.cut(text, SHOWN_TEXT)) for kind, text in blocks[:_SHOWN_TURNS])
     more = len(blocks) - len(kept)
     return kept if more <= 0 else (*kept, ("text", f"… {grouped(more)} more blocks"))
@@ -175,7 +176,7 @@ def _facts(params: dict[str, Any], now: dict[str, Any]) -> list[Fact]:
     return facts
 
 
-def _blocks(message: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def _blocks(message: dict[str, Any]) -> Blocks:
     return tuple(_block(block) for block in blocks_of(message))
 
 

@@ -186,17 +186,15 @@ class _Choose(Exception):
 def _plan_of_kept(registry: SessionRegistry, identity: Identity, body: Body) -> _Plan:
     """A target of the list, by its id or its digest. What was left out on disk has to be typed first."""
     wanted = body.text("recent")
-    for kept in registry.store.of(identity.id):
-        if wanted not in {kept.id, target_digest(kept.target)}:
-            continue
-        if kept.missing:
-            body.data["like"] = kept.id
-            words = f"Type again what is not kept on disk: {', '.join(kept.missing)}."
-            raise FormErrors({"": [words]})
-        if not any(name.startswith("option.") for name in body.data):
-            return _Plan(kept.target, kept.options)
-        return _Plan(kept.target, targets.options_of(body))
-    raise Gone("That target is no longer remembered. Type it again.")
+    listed = registry.store.of(identity.id)
+    kept = next((one for one in listed if wanted in {one.id, target_digest(one.target)}), None)
+    if kept is None:
+        raise Gone("That target is no longer remembered. Type it again.")
+    if kept.missing:
+        body.data["like"] = kept.id
+        raise FormErrors({"": [f"Type again what is not kept on disk: {', '.join(kept.missing)}."]})
+    said = any(name.startswith("option.") for name in body.data)
+    return _Plan(kept.target, targets.options_of(body) if said else kept.options)
 
 
 async def _choices(request: Request, session: Workspace | None, body: Body, choice: _Choose) -> Response:
@@ -224,12 +222,8 @@ async def _ask(request: Request, session: Workspace | None, target: StdioTarget,
     """The card that shows a command in full before its first start (R5-71)."""
     digest = request.app.state.proposals.keep(request.state.identity, target, plan.options)
     if wants_json(request):
-        shown = {
-            "digest": digest,
-            "argv": list(target.shown_argv),
-            "cwd": target.cwd,
-            "env_names": sorted(target.env),
-        }
+        argv, env = list(target.shown_argv), sorted(target.env)
+        shown = {"digest": digest, "argv": argv, "cwd": target.cwd, "env_names": env}
         message = "This command was not started before. Post its digest as `confirm` to start it."
         raise Denied(409, "consent", message, detail=shown)
     return await show_page(request, consent(session, target, reveal=plan.reveal))
