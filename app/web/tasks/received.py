@@ -11,8 +11,9 @@ from app.core.tasks.received import ReceiverTask, Remark, manners
 from app.core.tasks.status import TERMINAL, Visit
 from app.core.times import wire_time
 from app.sessions import Workspace
-from app.web.asks.card import KINDS, gist_of
+from app.web.asks.card import gist_of
 from app.web.kit import format
+from app.web.kit.words import ASK_KINDS
 from app.web.tasks.life import SHOWN, LifeStep, life
 from app.web.tasks.sequence import Drawing, of_receiver_task
 
@@ -58,7 +59,7 @@ class ReceivedCard:
 
     @property
     def title(self) -> str:
-        return "" if self.ask is None else gist_of(self.ask) or KINDS[self.ask.kind][1]
+        return "" if self.ask is None else gist_of(self.ask) or ASK_KINDS[self.ask.kind][1]
 
     @property
     def status_word(self) -> str:
