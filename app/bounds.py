@@ -126,7 +126,6 @@ TASK_FETCHES = 3
 """How often the result of a task that has ended is asked for, when its reply is lost on the way."""
 TASKS_KEPT = 1_000
 """Tasks remembered, of ours, of a list, or that we execute."""
-TASK_LIST_FINDINGS = 20
 TASK_IMMEDIATE = 20_000
 """Characters of what a model is to hear at once."""
 EARLY_NOTICES = 200

@@ -69,22 +69,41 @@ class Names:
         return name
 
 
+def _address(target: HttpTarget) -> tuple[str, dict[str, str]]:
+    """Where a server is, with its secrets marked, and every variable that a snippet reads to get there."""
+    secrets = Names(map(variable, target.headers))
+    url = secrets.text(target.url, secrecy.in_url(target.url))
+    return url, {variable(name): name for name in target.headers} | secrets.of
+
+
+def _left_out(names: dict[str, str]) -> list[str]:
+    """The comment that says what to set; none when there is nothing to set."""
+    listed = ", ".join(f"{name} ({of})" for name, of in names.items())
+    return [f"# Secrets are left out: set {listed} in the environment."] if names else []
+
+
+def _comment(call: Call) -> str:
+    """What a snippet does, on one line that ends no comment and no docstring."""
+    subject = "" if call.subject == call.method else f" {call.subject}"
+    return _on_one_line(f"{call.method}{subject}")[:120]
+
+
+def _on_one_line(text: str) -> str:
+    return re.sub(r"[^\w ./:+@-]", "?", text)
+
+
+def _message(method: str, params: Any = None, number: int | None = None) -> dict[str, Any]:
+    head = {"jsonrpc": "2.0"} | ({} if number is None else {"id": number}) | {"method": method}
+    return head if params is None else head | {"params": params}
+
+
 def as_json(call: Call) -> str:
     """The JSON-RPC message."""
-    message: dict[str, Any] = {"jsonrpc": "2.0"}
-    if not call.notification:
-        message["id"] = 1
-    message["method"] = call.method
-    if call.params is not None:
-        message["params"] = call.params
+    message = _message(call.method, call.params, None if call.notification else 1)
     return json.dumps(message, ensure_ascii=False, indent=2) + "\n"
 
 
 # --------------------------------------------------------------------------------------------------------------- curl
-
-
-def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _quoted(text: str) -> str:
@@ -93,16 +112,31 @@ def _quoted(text: str) -> str:
     return '"' + re.sub("\0([A-Z0-9_]+)\1", r"${\1:?}", plain) + '"'
 
 
-_CHECKED = [
-    "checked() {",
-    "  status=$(sed -n 's/^HTTP[^ ]* \\([0-9]*\\).*/\\1/p' \"$answer\" | tail -n 1)",
-    "  case $status in 2??) return ;; esac",
-    '  echo "No result: the server answered with status ${status:-(none)}." >&2',
-    "  grep -i '^location:' \"$answer\" >&2 || true",
-    "  exit 1",
-    "}",
-]
+def _document(message: dict[str, Any]) -> list[str]:
+    """A message that a command reads, and its end."""
+    return [json.dumps(message, ensure_ascii=False, separators=(",", ":")), "JSON"]
+
+
+_POST = r"""answer=$(mktemp) && trap 'rm -f "$answer"' EXIT
+post() {
+  : >"$answer"
+  curl --silent --show-error --fail-with-body --no-buffer --max-time 300 --dump-header "$answer" \
+    --header 'Content-Type: application/json' --header 'Accept: application/json, text/event-stream' \
+"""
+_CHECKED = r"""    "$@" --data-binary @- "$url"
+}
+checked() {
+  status=$(sed -n 's/^HTTP[^ ]* \([0-9]*\).*/\1/p' "$answer" | tail -n 1)
+  case $status in 2??) return ;; esac
+  echo "No result: the server answered with status ${status:-(none)}." >&2
+  grep -i '^location:' "$answer" >&2 || true
+  exit 1
+}"""
 """Ends the script where an answer is no success: curl is content with a redirect, and a pipe hides its failure."""
+_SESSION = r"""checked
+session=$(tr -d '\r' <"$answer" | grep -i '^mcp-session-id:' | cut -d ' ' -f 2)"""
+_EVENTS = r"sed -e '/^event:/d' -e '/^id:/d' -e '/^retry:/d' -e '/^:/d' -e '/^$/d' -e 's/^data: \{0,1\}//'"
+"""Takes the messages out of a stream of events."""
 
 
 def as_curl(call: Call, wire: Wire) -> str:
@@ -114,69 +148,38 @@ def as_curl(call: Call, wire: Wire) -> str:
         raise Conflict(
             "HTTP with SSE answers on a second stream, which one curl cannot follow. Copy it as Python instead."
         )
-    secrets = Names(map(variable, target.headers))
-    url = secrets.text(target.url, secrecy.in_url(target.url))
-    names = {variable(name): name for name in target.headers} | secrets.of
+    url, names = _address(target)
+    headers = [f"--header {_quoted(f'{name}: {chr(0)}{variable(name)}{chr(1)}')}" for name in target.headers]
     lines = [
         "#!/bin/sh",
         f"# {_comment(call)}. It needs curl, and prints each message of the answer on a line.",
-    ]
-    if names:
-        listed = ", ".join(f"{name} ({of})" for name, of in names.items())
-        lines.append(f"# Secrets are left out: set {listed} in the environment.")
-    lines += [
+        *_left_out(names),
         "set -eu",
         f"url={_quoted(url)}",
-        "answer=$(mktemp) && trap 'rm -f \"$answer\"' EXIT",
-        "post() {",
-        '  : >"$answer"',
-        '  curl --silent --show-error --fail-with-body --no-buffer --max-time 300 --dump-header "$answer" \\',
-        "    --header 'Content-Type: application/json' --header 'Accept: application/json, text/event-stream' \\",
+        _POST + "".join(f"    {header} \\\n" for header in headers) + _CHECKED,
     ]
-    lines += [f"    --header {_quoted(f'{name}: {chr(0)}{variable(name)}{chr(1)}')} \\" for name in target.headers]
-    lines += ['    "$@" --data-binary @- "$url"', "}", *_CHECKED]
-    message: dict[str, Any] = {"jsonrpc": "2.0"} | ({} if call.notification else {"id": 2}) | {"method": call.method}
-    params = wire.stamped if wire.modern and wire.stamped is not None else call.params
-    if params is not None:
-        message["params"] = params
     if wire.modern:
         lines.append(
             " ".join(["set --", *(f"--header {shlex.quote(f'{name}: {text}')}" for name, text in wire.headers)])
         )
     else:
-        hello = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "initialize",
-            "params": {"protocolVersion": wire.version, "capabilities": {}, "clientInfo": _HANDSHAKE},
-        }
-        lines += ["post >/dev/null <<'JSON'", _line(hello), "JSON", "checked"]
+        hello = {"protocolVersion": wire.version, "capabilities": {}, "clientInfo": _HANDSHAKE}
         lines += [
-            "session=$(tr -d '\\r' <\"$answer\" | grep -i '^mcp-session-id:' | cut -d ' ' -f 2)",
+            "post >/dev/null <<'JSON'",
+            *_document(_message("initialize", hello, 1)),
+            _SESSION,
             f"set -- --header 'MCP-Protocol-Version: {wire.version}'",
             '[ -z "$session" ] || set -- "$@" --header "Mcp-Session-Id: $session"',
             "post \"$@\" >/dev/null <<'JSON'",
-            _line({"jsonrpc": "2.0", "method": "notifications/initialized"}),
-            "JSON",
+            *_document(_message("notifications/initialized")),
         ]
-    frame = "sed -e '/^event:/d' -e '/^id:/d' -e '/^retry:/d' -e '/^:/d' -e '/^$/d' -e 's/^data: \\{0,1\\}//'"
-    lines += [f"post \"$@\" <<'JSON' | {frame}", _line(message), "JSON"]
+    params = wire.stamped if wire.modern and wire.stamped is not None else call.params
+    message = _message(call.method, params, None if call.notification else 2)
+    lines += [f"post \"$@\" <<'JSON' | {_EVENTS}", *_document(message)]
     if not wire.modern:
-        secret = "".join(f" --header {_quoted(f'{name}: {chr(0)}{variable(name)}{chr(1)}')}" for name in target.headers)
-        delete = f'curl --silent --output /dev/null --request DELETE "$@"{secret} "$url"'
+        delete = " ".join(['curl --silent --output /dev/null --request DELETE "$@"', *headers, '"$url"'])
         lines.append(f'[ -z "$session" ] || {delete} || true')
-    lines.append("checked")
-    return "\n".join(lines) + "\n"
-
-
-def _comment(call: Call) -> str:
-    """What a snippet does, on one line that ends no comment and no docstring."""
-    subject = "" if call.subject == call.method else f" {call.subject}"
-    return _on_one_line(f"{call.method}{subject}")[:120]
-
-
-def _on_one_line(text: str) -> str:
-    return re.sub(r"[^\w ./:+@-]", "?", text)
+    return "\n".join([*lines, "checked"]) + "\n"
 
 
 # ------------------------------------------------------------------------------------------------------------- Python
@@ -209,41 +212,36 @@ def as_python(call: Call, wire: Wire) -> str:
     """A program on the SDK that connects, calls, and prints the result as JSON."""
     imports, setup, opened, names = _transport(wire)
     needs_any = call.method not in _TYPED or not _fits(call)
-    body = _asking(call, wire, needs_any)
-    head = [f'"""{_comment(call)}. It needs the package mcp, 2.3 or newer, and prints the result as JSON."""', ""]
-    if names:
-        listed = ", ".join(f"{name} ({of})" for name, of in names.items())
-        head += [f"# Secrets are left out: set {listed} in the environment.", ""]
-    standard = ["import asyncio"] + (["import os"] if names else [])
     if needs_any:
-        standard.append("from typing import Any")
-    head += [*standard, ""]
-    third = imports + (["import mcp_types as types"] if needs_any else [])
-    head += sorted(third, key=lambda line: (line.startswith("from"), line))
-    if needs_any:
-        head += ["", "", *_ANY[call.notification]]
-    head += ["", "", "async def main() -> None:", *[f"    {line}" for line in setup]]
-    head += [f"    async with {opened} as streams, ClientSession(*streams) as session:"]
-    head += [f"        {line}" for line in body]
-    head += ["", "", "asyncio.run(main())"]
-    return "\n".join(head) + "\n"
+        imports = [*imports, "import mcp_types as types"]
+    lines = [
+        f'"""{_comment(call)}. It needs the package mcp, 2.3 or newer, and prints the result as JSON."""',
+        "",
+        *([*_left_out(names), "", "import asyncio", "import os"] if names else ["import asyncio"]),
+        *(["from typing import Any"] if needs_any else []),
+        "",
+        *sorted(imports, key=lambda line: (line.startswith("from"), line)),
+        *(["", "", _ANY[call.notification]] if needs_any else []),
+        "\n\nasync def main() -> None:",
+        *(f"    {line}" for line in setup),
+        f"    async with {opened} as streams, ClientSession(*streams) as session:",
+        *(f"        {line}" for line in _asking(call, wire, needs_any)),
+        "\n\nasyncio.run(main())\n",
+    ]
+    return "\n".join(lines)
 
 
 _ANY = {
-    False: [
-        "class AnyRequest(types.Request[dict[str, Any] | None, str]):",
-        "    method: str",
-        "    params: dict[str, Any] | None = None",
-        "",
-        "",
-        'class AnyResult(types.Result, extra="allow"):',
-        "    pass",
-    ],
-    True: [
-        "class AnyNotification(types.Notification[dict[str, Any] | None, str]):",
-        "    method: str",
-        "    params: dict[str, Any] | None = None",
-    ],
+    False: """class AnyRequest(types.Request[dict[str, Any] | None, str]):
+    method: str
+    params: dict[str, Any] | None = None
+
+
+class AnyResult(types.Result, extra="allow"):
+    pass""",
+    True: """class AnyNotification(types.Notification[dict[str, Any] | None, str]):
+    method: str
+    params: dict[str, Any] | None = None""",
 }
 
 
@@ -263,10 +261,8 @@ def _asking(call: Call, wire: Wire, needs_any: bool) -> list[str]:
     lines = ["await session.discover()" if wire.modern else "await session.initialize()"]
     params = call.params
     if call.notification:
-        return [
-            *lines,
-            f"await session.send_notification(AnyNotification(method={call.method!r}, params={_python(params, 8)}))",
-        ]
+        sent = f"AnyNotification(method={call.method!r}, params={_python(params, 8)})"
+        return [*lines, f"await session.send_notification({sent})"]
     if needs_any:
         lines.append(f"request = AnyRequest(method={call.method!r}, params={_python(params, 8)})")
         lines.append("result = await session.send_request(request, AnyResult)")
@@ -295,23 +291,17 @@ def _transport(wire: Wire) -> tuple[list[str], list[str], str, dict[str, str]]:
             given.append(f"env={{{values}}}")
         if target.cwd:
             given.append(f"cwd={target.cwd!r}")
-        setup = [f"server = StdioServerParameters({', '.join(given)})"]
-        return (
-            ["from mcp import ClientSession, StdioServerParameters", "from mcp.client.stdio import stdio_client"],
-            setup,
-            "stdio_client(server)",
-            dict.fromkeys(target.env, "of the server's environment") | secrets.of,
-        )
-    secrets = Names(map(variable, target.headers))
-    url = secrets.text(target.url, secrecy.in_url(target.url))
-    names = {variable(name): name for name in target.headers} | secrets.of
-    values = ", ".join(f"{name!r}: os.environ[{variable(name)!r}]" for name in target.headers)
+        imports = ["from mcp import ClientSession, StdioServerParameters", "from mcp.client.stdio import stdio_client"]
+        names = dict.fromkeys(target.env, "of the server's environment") | secrets.of
+        return imports, [f"server = StdioServerParameters({', '.join(given)})"], "stdio_client(server)", names
+    url, names = _address(target)
     setup = [f"url = {_formatted(url)}"]
+    values = ", ".join(f"{name!r}: os.environ[{variable(name)!r}]" for name in target.headers)
+    imports = ["from mcp import ClientSession"]
     if wire.transport == "sse":
         headers = f", headers={{{values}}}" if values else ""
-        imports = ["from mcp import ClientSession", "from mcp.client.sse import sse_client"]
-        return imports, setup, f"sse_client(url{headers})", names
-    imports = ["from mcp import ClientSession", "from mcp.client.streamable_http import streamable_http_client"]
+        return [*imports, "from mcp.client.sse import sse_client"], setup, f"sse_client(url{headers})", names
+    imports.append("from mcp.client.streamable_http import streamable_http_client")
     if not values:
         return imports, setup, "streamable_http_client(url)", names
     setup.append(f"client = httpx2.AsyncClient(headers={{{values}}}, timeout=300)")

@@ -18,6 +18,7 @@ import anyio
 from app import bounds
 from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress, ReplyHead
 from app.core.errors import Conflict, Invalid
+from app.core.json import text as jsontext
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
 from app.core.lane import apart
 from app.core.links import required_links
@@ -409,11 +410,18 @@ class Calls(Mapping[str, Call]):
 
     async def result(self, call: Call) -> Any:
         """The result of a settled call as JSON; None when there is none, or it is no longer kept."""
+        if call.reply is None or len(call.reply) <= THREAD_ABOVE:
+            return self.small_result(call)
+        value = (await parse_async(call.reply)).value if call.state == "done" and call.has_result else None
+        return value.get("result") if isinstance(value, dict) else None
+
+    def small_result(self, call: Call) -> Any:
+        """The same at once, of a call whose reply is small. The latest is there already, and not read again."""
         if call.reply is None or call.state != "done" or not call.has_result:
             return None
         if self._latest is not None and self._latest[0] is call.reply:
             return self._latest[1]
-        value = (await parse_async(call.reply)).value
+        value = jsontext.parse(call.reply).value
         return value.get("result") if isinstance(value, dict) else None
 
     # ---- from the connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -17,7 +18,7 @@ from app.web.kit import html
 from app.web.kit.frame import counts, nav
 from app.web.kit.responses import in_json
 from app.web.kit.words import text_of
-from app.web.lists.keys import item_keys
+from app.web.lists.keys import keys_of
 from app.web.resources.routes import resource_href
 from app.web.tools.links import tool_links
 
@@ -38,15 +39,14 @@ async def palette(request: Request) -> Response:
 
 
 def items(session: Workspace) -> list[dict[str, Any]]:
-    """Open asks, pages, tools and recent calls, as links."""
+    """Open asks, pages, tools, what else the server lists, and recent calls, as links."""
     base = f"/s/{session.id}"
-    found = [
+    asks = [
         _item("ask", gist_of(ask) or ask.method, ask.method, f"{base}/asks/{ask.id}", "i-req")
         for ask in session.inbox.open
     ]
-    pages = nav(session, counts(session))
-    found += [_item("page", one.label, one.count, one.href, one.icon) for one in pages]
-    found += [
+    pages = [_item("page", one.label, one.count, one.href, one.icon) for one in nav(session, counts(session))]
+    pages += [
         _item("page", "Inbox", "everything the server asked", f"{base}/inbox", "i-req"),
         _item("page", "Resource templates", "addresses with variables", f"{base}/resources/templates", "res"),
         _item("page", "Compose a request", "any method, by hand", f"{base}/compose", "run"),
@@ -54,42 +54,37 @@ def items(session: Workspace) -> list[dict[str, Any]]:
         _item("page", "All sessions", "the first page", "/", "up"),
         _item("page", "About", "settings and limits", "/about", "loglist"),
     ]
-    links = tool_links(session, TOOLS)
-    found += [_item("tool", one.name, one.title or one.description, one.href, "tool") for one in links]
-    found += _offered(session)
-    found += [
-        _item("call", f"{call.subject}", f"{call.id}, {call.state}", f"{base}/calls/{call.id}", "run")
+    tools = [
+        _item("tool", one.name, one.title or one.description, one.href, "tool")
+        for one in tool_links(session, TOOLS, brief=True)
+    ]
+    calls = [
+        _item("call", call.subject, f"{call.id}, {call.state}", f"{base}/calls/{call.id}", "run")
         for call in recent_calls(session)[:CALLS]
     ]
-    return found
+    prompts = _listed(session, "prompts", "prompt", f"{base}/prompts", "prompt")
+    templates = _listed(session, "templates", "template", f"{base}/resources/templates", "res")
+    return [*asks, *pages, *tools, *prompts, *templates, *_resources(session), *calls]
 
 
 _LISTS: Final[tuple[ListName, ...]] = ("resources", "templates", "prompts")
 
 
-def _offered(session: Workspace) -> list[dict[str, Any]]:
-    """Prompts, templates and resources, as far as they are known."""
-    base, found = f"/s/{session.id}", []
-    for name, kind, path in (("prompts", "prompt", "prompts"), ("templates", "template", "resources/templates")):
-        listed = session.lists[name].items[:RESOURCES]  # type: ignore[index]
-        for key, one in zip(item_keys(listed), listed, strict=True):
-            item = one if isinstance(one, dict) else {}
-            label = text_of(item.get("name")) or text_of(item.get("uriTemplate")) or key
-            detail = text_of(item.get("title")) or text_of(item.get("uriTemplate")) or text_of(item.get("description"))
-            found.append(
-                _item(
-                    kind,
-                    label,
-                    detail,
-                    f"{base}/{path}/{quote(key, safe='~')}",
-                    "prompt" if kind == "prompt" else "res",
-                )
-            )
+def _listed(session: Workspace, name: ListName, kind: str, base: str, icon: str) -> Iterator[dict[str, Any]]:
+    """Prompts or templates, as far as they are known."""
+    listing = session.lists[name]
+    for key, one in zip(keys_of(listing), listing.items[:RESOURCES], strict=False):
+        item = one if isinstance(one, dict) else {}
+        label = text_of(item.get("name")) or text_of(item.get("uriTemplate")) or key
+        detail = text_of(item.get("title")) or text_of(item.get("uriTemplate")) or text_of(item.get("description"))
+        yield _item(kind, label, detail, f"{base}/{quote(key, safe='~')}", icon)
+
+
+def _resources(session: Workspace) -> Iterator[dict[str, Any]]:
     for one in session.lists["resources"].items[:RESOURCES]:
         if isinstance(one, dict) and isinstance(one.get("uri"), str):
             detail = text_of(one.get("title")) or text_of(one.get("name"))
-            found.append(_item("resource", one["uri"], detail, resource_href(session, one["uri"]), "res"))
-    return found
+            yield _item("resource", one["uri"], detail, resource_href(session, one["uri"]), "res")
 
 
 def _item(kind: str, label: Any, detail: str, href: str, icon: str) -> dict[str, Any]:

@@ -829,7 +829,7 @@ def test_the_life_of_a_task_is_told_as_it_happens(page: Page, desk: Desk):
     row.get_by_role("link").click()
     expect(page.locator(".life")).to_contain_text("input_required")
     expect(page.locator(".life")).to_contain_text("more polls")
-    expect(page.locator("svg.chart .tick").nth(3)).to_be_attached()
+    expect(page.locator("svg.seq g.fold")).to_be_attached()
     cards(page, "Form").get_by_label("Output format").select_option(index=1)
     act(cards(page, "Form"), "Accept")
     expect(page.locator(".life")).to_contain_text("tasks/result")

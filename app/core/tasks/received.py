@@ -43,8 +43,6 @@ class ReceiverTask(Task):
     ask_id: str | None = None
     result: dict[str, Any] | None = None
     error: RpcError | None = None
-    gone: str | None = None
-    """Why the record left the wire: `expired` or `lost`."""
     announced: bool = False
     """The server has taken the reply that names it, so it may hear how it stands (R1-72)."""
     fetched: bool = False

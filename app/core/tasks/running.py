@@ -20,7 +20,6 @@ from app.core.times import wire_time
 from app.core.wire import NO_FINDINGS, Finding, Findings
 
 TaskSupport = Literal["required", "optional", "forbidden", "absent"]
-Ending = Literal["not found", "lost", "not listed"]
 
 IMMEDIATE = "io.modelcontextprotocol/model-immediate-response"
 
@@ -233,7 +232,6 @@ class ClientTask(Task):
     tool: str = ""
     immediate: str | None = None
     """What the server wants a model to hear at once (R2-44)."""
-    gone: Ending | None = None
     outlived: bool = False
     """Its TTL has passed, and the server still answers for it."""
     ended_at: float | None = None
@@ -270,11 +268,6 @@ class ClientTask(Task):
     def findings(self) -> list[Finding]:
         """What was remarked about it; what its questions are about is said with those."""
         return self.log.findings_of(self.beside, [self.id], about=self.id)
-
-    @property
-    def live(self) -> bool:
-        """It may still change, and we can ask for it."""
-        return not self.terminal and self.gone is None
 
     def nudge(self, *, poll: bool = False) -> None:
         """Something happened to it: whoever rests looks at it, and may poll it at once."""

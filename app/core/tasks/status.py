@@ -11,6 +11,8 @@ from app.core.times import LAST_MOMENT
 Status = Literal["working", "input_required", "completed", "failed", "cancelled"]
 STATUSES: tuple[Status, ...] = ("working", "input_required", "completed", "failed", "cancelled")
 TERMINAL: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
+Ending = Literal["expired", "lost", "not found", "not listed"]
+"""How a task goes without an end: a record of ours expires or is lost, the server's is no longer found or listed."""
 POLL = "tasks/get"
 
 
@@ -51,6 +53,8 @@ class Task:
     requested_ttl: int | None = field(default=None, kw_only=True)
     status: Status = field(default="working", kw_only=True)
     message: str | None = field(default=None, kw_only=True)
+    gone: Ending | None = field(default=None, kw_only=True)
+    """Why nobody can ask for it any more."""
     polls: int = field(default=0, kw_only=True)
     """How often somebody asked how it stands, also where the visit is forgotten."""
     visits: list[Visit] = field(default_factory=list, kw_only=True)
@@ -59,6 +63,11 @@ class Task:
     @property
     def terminal(self) -> bool:
         return self.status in TERMINAL
+
+    @property
+    def live(self) -> bool:
+        """It may still change, and somebody can ask for it."""
+        return not self.terminal and self.gone is None
 
     @property
     def expires(self) -> float | None:

@@ -20,7 +20,7 @@ from app.core.rules import catalogue
 from app.core.signal import Signal
 from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask
-from app.core.tasks.status import Status
+from app.core.tasks.status import Ending, Status
 from app.core.wire import Finding, RpcId, error_of
 from app.protocol.connection import Connection
 from app.protocol.links.base import LinkError
@@ -194,7 +194,7 @@ class Polling:
         if task.status in _ENDED:
             self._session.changed(_ENDED[task.status], task.id)
 
-    def gone(self, task: ClientTask, how: tasks.Ending, text: str = "") -> None:
+    def gone(self, task: ClientTask, how: Ending, text: str = "") -> None:
         """The task can no longer be asked for (R2-43)."""
         task.gone = how
         self.inputs.no_longer(task)

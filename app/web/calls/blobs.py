@@ -9,23 +9,21 @@ nothing else: no script, no load, no form, no link that leads away, no origin.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.calls import Call
 from app.core.lane import apart
 from app.sessions import Workspace
 from app.web.calls import media
-from app.web.calls.card import call_card, recent_calls
+from app.web.calls.card import CallCard, recent_calls
 from app.web.calls.result import address, result_of, show_result, text_at
 from app.web.door.denied import Denied, invalid, unknown
-from app.web.kit import json_tree
+from app.web.kit import format, json_tree
 from app.web.kit import markdown as markup
 from app.web.kit.lookup import call_of
 from app.web.kit.responses import in_html, in_json, wants_json
@@ -47,21 +45,18 @@ _COPIED = 8 * 1024 * 1024
 
 async def _value(request: Request, pointer: str = "") -> Any:
     """The value that `root` and `pointer` name."""
-    session: Workspace = request.state.session
+    session, call = call_of(request)
     try:
-        value = await result_of(session, call_of(request)[1], request.query_params.get("root", ""))
-        return json_tree.at_pointer(value, pointer)
+        return json_tree.at_pointer(await result_of(session, call, request.query_params.get("root", "")), pointer)
     except KeyError:
         raise unknown("There is no such place in the result.") from None
 
 
 async def shown(request: Request) -> Response:
     """The result of a call as a part of its card: for the large ones, which no card brings along."""
-    session: Workspace = request.state.session
-    _, call = call_of(request)
+    session, call = call_of(request)
     ready = await show_result(session, call, alone=False)
-    card = call_card(session, call, shown=ready)
-    return in_html(fragment("calls/_result.html", call=card))
+    return in_html(fragment("calls/_result.html", card=CallCard(session, call, ready)))
 
 
 async def branch(request: Request) -> Response:
@@ -69,7 +64,7 @@ async def branch(request: Request) -> Response:
     query = request.query_params
     value = await _value(request, query.get("pointer", ""))
     if "value" in query:
-        text = await apart(_text, value)
+        text = await apart(format.pretty, value)
         if len(text) > _COPIED:
             raise Denied(413, "too-large", "That is too large to copy. Download the result instead.")
         return Response(text.encode(), headers=_HARMLESS, media_type="text/plain; charset=utf-8")
@@ -87,16 +82,14 @@ async def search(request: Request) -> Response:
     found = await apart(json_tree.find, value, wanted) if wanted else []
     if wants_json(request):
         return await in_json(lambda: {"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
-    session: Workspace = request.state.session
-    shower = address(session.id, call_of(request)[1].id, "branch", root)
-    hits = json_tree.hits(found, shower) if found else None
+    session, call = call_of(request)
+    hits = json_tree.hits(found, address(session.id, call.id, "branch", root)) if found else None
     return in_html(fragment("calls/_hits.html", wanted=wanted, hits=hits, count=len(found)))
 
 
 async def result(request: Request) -> Response:
     """The result as a file; with `raw` the reply exactly as it came."""
-    session: Workspace = request.state.session
-    _, call = call_of(request)
+    session, call = call_of(request)
     if call.reply is None:
         raise unknown("This call has no reply, or it is no longer kept.")
     if "raw" in request.query_params or call.unread is not None:
@@ -105,7 +98,7 @@ async def result(request: Request) -> Response:
         value = await result_of(session, call)
         if value is None and call.error is not None:
             value = {"code": call.error.code, "message": call.error.message, "data": call.error.data}
-        content = await apart(lambda: _text(value).encode(errors="backslashreplace"))
+        content = await apart(lambda: format.pretty(value).encode(errors="backslashreplace"))
     name = f"call-{call.id.lstrip('c')}{'-raw' if content is call.reply else ''}.json"
     headers = {**_HARMLESS, "content-disposition": f'attachment; filename="{name}"'}
     return Response(content, headers=headers, media_type="application/json")
@@ -113,9 +106,9 @@ async def result(request: Request) -> Response:
 
 async def markdown(request: Request) -> Response:
     """A text of a result, laid out as Markdown and made harmless; 413 with a sentence when that is too much."""
-    session: Workspace = request.state.session
+    session, call = call_of(request)
     try:
-        text = await text_at(session, call_of(request)[1], request.query_params.get("root", ""))
+        text = await text_at(session, call, request.query_params.get("root", ""))
     except KeyError:
         raise unknown("There is no such text in the result.") from None
     try:
@@ -124,63 +117,46 @@ async def markdown(request: Request) -> Response:
         raise Denied(413, "too-large", str(why)) from None
 
 
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
+Content = tuple[bytes, str]
+"""Bytes, and the type under which they may be shown; "" when they may not."""
 
 
-def _holders(request: Request, *marks: bytes) -> Iterator[Call]:
-    """The calls whose reply may hold what is asked for: the one that the address names, else the recent ones."""
+async def _of_digest(request: Request, held: Callable[[Any], Iterator[Content]], *marks: bytes) -> Content | None:
+    """What the address names by its digest, among what is `held` in the results whose reply has one of the marks: that
+    of the call that the address names, else those of the recent ones."""
     session: Workspace = request.state.session
-    hint = request.query_params.get("call")
-    if hint is not None:
-        calls = [session.calls[hint]] if hint in session.calls else []
-    else:
-        calls = recent_calls(session)[:_SEARCHED_CALLS]
+    sha, hint = request.path_params["sha"], request.query_params.get("call")
+    if not _SHA.fullmatch(sha):
+        return None
+
+    def find(result: Any) -> Content | None:
+        return next((one for one in held(result) if hashlib.sha256(one[0]).hexdigest() == sha), None)
+
+    calls = recent_calls(session)[:_SEARCHED_CALLS] if hint is None else filter(None, [session.calls.get(hint)])
     for call in calls:
         if call.reply is not None and any(mark in call.reply for mark in marks):
-            yield call
+            found = await apart(find, await result_of(session, call))
+            if found is not None:
+                return found
+    return None
 
 
 async def blob(request: Request) -> Response:
     """Binary content of a result: shown when it is what it says and harmless, else a download."""
-    session: Workspace = request.state.session
-    sha = request.path_params["sha"]
-    if _SHA.fullmatch(sha):
-        for call in _holders(request, b'"data"', b'"blob"'):
-            held = await result_of(session, call)
-            found = await apart(_of_digest, held, sha)
-            if found is not None:
-                # An address is a digest and has no other version, so nothing can match an If-Range.
-                asked = request.headers.get("range") if "if-range" not in request.headers else None
-                return _sent(*found, sha, asked)
-    raise unknown("There is no such content. The oldest calls are forgotten first.")
+    found = await _of_digest(request, media.contents, b'"data"', b'"blob"')
+    if found is None:
+        raise unknown("There is no such content. The oldest calls are forgotten first.")
+    # An address is a digest and has no other version, so nothing can match an If-Range.
+    asked = request.headers.get("range") if "if-range" not in request.headers else None
+    return _sent(*found, request.path_params["sha"], asked)
 
 
 async def frame(request: Request) -> Response:
     """HTML of a result, for a sandboxed frame."""
-    session: Workspace = request.state.session
-    sha = request.path_params["sha"]
-    if _SHA.fullmatch(sha):
-        for call in _holders(request, b"html"):
-            held = await result_of(session, call)
-            found = await apart(_page_of_digest, held, sha)
-            if found is not None:
-                return Response(found, headers=_FRAMED, media_type="text/html; charset=utf-8")
-    raise unknown("There is no such page. The oldest calls are forgotten first.")
-
-
-def _page_of_digest(result: Any, sha: str) -> bytes | None:
-    """The page with this digest, made to reach for nobody."""
-    return next((media.still(page) for page in media.pages(result) if hashlib.sha256(page).hexdigest() == sha), None)
-
-
-def _of_digest(result: Any, sha: str) -> tuple[bytes, str] | None:
-    for data, mime in media.texts(result):
-        raw = media.decoded(data)
-        if raw is not None and hashlib.sha256(raw).hexdigest() == sha:
-            seen = media.examine(data, mime)
-            return raw, seen.kind if seen is not None else ""
-    return None
+    found = await _of_digest(request, media.pages, b"html")
+    if found is None:
+        raise unknown("There is no such page. The oldest calls are forgotten first.")
+    return Response(await apart(media.still, found[0]), headers=_FRAMED, media_type="text/html; charset=utf-8")
 
 
 _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
@@ -193,19 +169,13 @@ def _part(asked: str | None, size: int) -> tuple[int, int] | None:
     begins behind the end.
     """
     found = _RANGE.fullmatch(asked.strip()) if asked is not None else None
-    if found is None or not (found[1] or found[2]):
+    begin, end = found.groups() if found is not None else ("", "")
+    if not (begin or end) or (begin and end and int(end) < int(begin)):
         return None
-    if not found[1]:
-        first, last = max(0, size - int(found[2])), size - 1
-        if int(found[2]) == 0:
-            raise ValueError(asked)
-    else:
-        first, last = int(found[1]), min(int(found[2]), size - 1) if found[2] else size - 1
-        if found[2] and int(found[2]) < first:
-            return None
+    first = int(begin) if begin else max(0, size - int(end))
     if first >= size:
         raise ValueError(asked)
-    return first, last
+    return first, min(int(end), size - 1) if begin and end else size - 1
 
 
 def _sent(raw: bytes, kind: str, sha: str, asked: str | None) -> Response:

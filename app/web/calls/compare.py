@@ -11,11 +11,12 @@ from starlette.responses import Response
 
 from app.core.calls import Call
 from app.core.revisions import HANDSHAKE
+from app.core.wire import Message
 from app.sessions import Workspace
-from app.sessions.compare import messages_of
+from app.sessions.compare import Comparison, messages_of
 from app.web.asks.card import asks_of
 from app.web.door.denied import unknown
-from app.web.kit import format, json_tree, request_bodies
+from app.web.kit import json_tree, request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
 from app.web.kit.lookup import call_of
@@ -25,109 +26,29 @@ from app.web.live.page import page
 from app.web.live.parts import Each, View, refetch
 
 ERAS = {"legacy": "2025-11-25", "modern": "2026-07-28"}
-_ROWS = 60
 
 
 @dataclass(slots=True, frozen=True)
-class Row:
-    """One message of a conversation."""
-
-    seq: int
-    out: bool
-    kind: str
-    method: str
-    gist: str
-    size: str
-
-
-@dataclass(slots=True, frozen=True)
-class SideView:
+class Side:
     """One of the two conversations."""
 
-    base: str
-    version: str
-    era_word: str
-    state: str
-    tool_error: bool
-    call_id: str
-    number: str
-    rows: list[Row]
-    more: int
+    session: Workspace
+    call: Call
+    rows: list[Message]
     asks: list[tuple[str, str, str, bool]]
-    error: str
     result: Html | None
 
 
-@dataclass(slots=True, frozen=True)
-class CompareView:
-    """Both, and what differs."""
-
-    base: str
-    call_id: str
-    subject: str
-    method: str
-    words: str
-    failed: bool
-    closed: bool
-    """Whether the other session is gone."""
-    left: SideView
-    right: SideView | None
-    other_version: str
-    differences: list[str]
-
-
-async def compare_view(session: Workspace, call: Call) -> CompareView | None:
-    """The comparison of a call; None when there is none."""
-    found = session.comparisons.by_call.get(call.id)
-    if found is None:
-        return None
-    other = found.open
-    twin = other.calls.get(found.other_call or "") if other is not None else None
-    right = None if other is None or twin is None else await _side(other, twin)
-    words = found.words
-    if other is None:
-        words = "The other session was closed, and its conversation with it. Compare again to see both."
-    return CompareView(
-        base=f"/s/{session.id}",
-        call_id=call.id,
-        subject=call.subject,
-        method=call.method,
-        words=words,
-        failed=found.failed,
-        closed=other is None,
-        left=await _side(session, call),
-        right=right,
-        other_version=ERAS[found.era],
-        differences=found.differences,
-    )
-
-
-async def _side(session: Workspace, call: Call) -> SideView:
-    rows = messages_of(session, call)
+async def _side(session: Workspace, call: Call) -> Side:
     result = await session.result(call)
-    return SideView(
-        base=f"/s/{session.id}",
-        version=session.info.protocol_version or "",
-        era_word="handshake" if session.wire is HANDSHAKE else "no handshake",
-        state=call.state,
-        tool_error=call.tool_error,
-        call_id=call.id,
-        number=call.id[1:],
-        rows=[
-            Row(each.seq, each.direction == "out", each.kind, each.method or "", each.gist, format.size(each.size))
-            for each in rows[:_ROWS]
-        ],
-        more=max(0, len(rows) - _ROWS),
-        asks=asks_of(session, [ask.id for ask in session.inbox.asks.values() if ask.call_id == call.id]),
-        error="" if call.error is None else f"{call.error.code or ''} {call.error.message}".strip(),
-        result=None if result is None else json_tree.tree(result, open_depth=2, max_nodes=300, label="Result"),
-    )
+    tree = None if result is None else json_tree.tree(result, open_depth=2, max_nodes=300, label="Result")
+    asks = asks_of(session, [ask.id for ask in session.inbox.asks.values() if ask.call_id == call.id])
+    return Side(session, call, messages_of(session, call), asks, tree)
 
 
-async def compare_json(session: Workspace, call: Call) -> dict[str, Any]:
+def compare_json(session: Workspace, call: Call) -> dict[str, Any]:
     """A comparison, as scripts read it."""
     found = session.comparisons.by_call[call.id]
-    view = await compare_view(session, call)
     return {
         "call": call.id,
         "other_session": found.other_id,
@@ -135,7 +56,7 @@ async def compare_json(session: Workspace, call: Call) -> dict[str, Any]:
         "other_era": found.era,
         "failed": found.failed,
         "words": found.words,
-        "differences": [] if view is None else view.differences,
+        "differences": found.differences,
     }
 
 
@@ -150,18 +71,36 @@ def can_compare(session: Workspace, call: Call) -> str:
 
 @dataclass(slots=True)
 class ComparePage(Context):
-    """Two conversations side by side."""
+    """Two conversations side by side, and what differs."""
 
     template: ClassVar[str] = "calls/compare.html"
     part: ClassVar[str | None] = "calls/_compare.html"
+
     shell: Shell
-    compare: CompareView
+    comparison: Comparison
+    version: str
+    """The revision of the other session."""
+    left: Side
+    right: Side | None
+
+
+async def compare_page(session: Workspace, call: Call, found: Comparison) -> ComparePage:
+    """The comparison of a call, as far as it has come."""
+    other = found.open
+    twin = other.calls.get(found.other_call or "") if other is not None else None
+    return ComparePage(
+        shell(session, "compare", f"{call.subject} in two eras", of=call.id),
+        found,
+        ERAS[found.era],
+        await _side(session, call),
+        None if other is None or twin is None else await _side(other, twin),
+    )
 
 
 async def begin(request: Request) -> Response:
     """Open the other session, and run the call there."""
     session, call = call_of(request)
-    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
+    await request_bodies.nothing(request)
     session.comparisons.begin(call, request.state.identity)
     url = f"/s/{session.id}/calls/{call.id}/compare"
     return await back(request, url, lambda: compare_json(session, call), 202, {"location": url})
@@ -180,11 +119,7 @@ COMPARED = Each(
 @page("compare", COMPARED)
 async def comparison(request: Request) -> Response:
     session, call = call_of(request)
-    view = await compare_view(session, call)
-    if view is None:
+    found = session.comparisons.by_call.get(call.id)
+    if found is None:
         raise unknown("This call was not compared yet. Its page has a button for that.")
-    return await show(
-        request,
-        lambda: ComparePage(shell(session, "compare", f"{call.subject} in two eras", of=call.id), view),
-        lambda: compare_json(session, call),
-    )
+    return await show(request, lambda: compare_page(session, call, found), lambda: compare_json(session, call))

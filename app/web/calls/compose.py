@@ -6,7 +6,7 @@ the same, because somebody asked for it, and the call says that it was forced (R
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from starlette.requests import Request
@@ -61,49 +61,55 @@ MODERN: dict[str, dict[str, Any]] = {
 """What 2026-07-28 adds."""
 
 
-@dataclass(slots=True)
-class Checked(Context):
-    """What is to be said about a request while it is written."""
-
-    template: ClassVar[str] = "calls/_compose_check.html"
-    part: ClassVar[str | None] = "calls/_compose_check.html"
-
-    base: str
-    method: str
-    problem: str
-    forced: str
-    sample: str
-    known: bool
-    notification: bool
-
-    def values(self) -> dict[str, Any]:
-        return {"check": self}
+KNOWN = METHODS | NOTIFICATIONS | MODERN
 
 
-@dataclass(slots=True)
-class Composer(Context):
-    """A request, written by hand."""
+@dataclass(slots=True, frozen=True)
+class Draft:
+    """A request as it is written, and what is to be said about it."""
 
-    template: ClassVar[str] = "calls/compose.html"
-    part: ClassVar[str | None] = "calls/_compose_form.html"
-
-    shell: Shell
+    session: Workspace
     method: str
     params: str
-    as_notification: bool
-    timeout: str
-    default_timeout: int
-    check: Checked
-    errors: dict[str, str]
-    filled_from: str
-    methods: list[tuple[str, str]]
-    connected: bool
+    notification: bool = False
+    timeout: str = ""
+    errors: dict[str, list[str]] = field(default_factory=dict)
+    """Why it was not sent, by pointer."""
+    filled_from: str = ""
+    """The call that it repeats."""
+
+    @property
+    def methods(self) -> list[tuple[str, str]]:
+        """Every method of the specification, and what speaks against it on this connection."""
+        known = KNOWN if self.session.wire.listens else METHODS | NOTIFICATIONS
+        return [(name, "not offered" if forced(self.session, name) else "") for name in known]
+
+    @property
+    def known(self) -> bool:
+        return self.method in KNOWN
+
+    @property
+    def sample(self) -> str:
+        return _sample(self.method)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the parameters."""
+        try:
+            value = request_bodies.strict_json(self.params) if self.params.strip() else {}
+        except Denied as fault:
+            return fault.message
+        return "" if isinstance(value, dict) else "The parameters of a request are a JSON object, like {}."
+
+    @property
+    def forced(self) -> str:
+        """What the server did not promise."""
+        return forced(self.session, self.method)
 
 
-def _methods(session: Workspace) -> list[tuple[str, str]]:
-    """Every method of the specification, and what speaks against it on this connection."""
-    known = METHODS | NOTIFICATIONS | (MODERN if session.wire.listens else {})
-    return [(name, "not offered" if forced(session, name) else "") for name in known]
+def _sample(method: str) -> str:
+    """What the parameters of a method look like; "" when it has none."""
+    return format.pretty(KNOWN[method]) if KNOWN.get(method) else ""
 
 
 def forced(session: Workspace, method: str) -> str:
@@ -120,51 +126,28 @@ def forced(session: Workspace, method: str) -> str:
     return ""
 
 
-def check_of(session: Workspace, method: str, params: str, notification: bool) -> Checked:
-    """What is wrong with the parameters, and what the server did not promise."""
-    problem = ""
-    if params.strip():
-        try:
-            value = request_bodies.strict_json(params)
-            problem = "" if isinstance(value, dict) else "The parameters of a request are a JSON object, like {}."
-        except Denied as fault:
-            problem = fault.message
-    known = METHODS | NOTIFICATIONS | MODERN
-    sample = known.get(method)
-    return Checked(
-        base=f"/s/{session.id}",
-        method=method,
-        problem=problem,
-        forced=forced(session, method),
-        sample=format.pretty(sample) if sample else "",
-        known=method in known,
-        notification=notification or method.startswith("notifications/"),
-    )
+@dataclass(slots=True)
+class Checked(Context):
+    """What is to be said about a request while it is written."""
+
+    template: ClassVar[str] = "calls/_compose_check.html"
+
+    draft: Draft
 
 
-def _page(
-    session: Workspace,
-    *,
-    method: str,
-    params: str,
-    notification: bool = False,
-    timeout: str = "",
-    errors: dict[str, list[str]] | None = None,
-    filled_from: str = "",
-) -> Composer:
-    return Composer(
-        shell=shell(session, "compose", "Compose a request"),
-        method=method,
-        params=params,
-        as_notification=notification,
-        timeout=timeout,
-        default_timeout=session.options.request_timeout_ms,
-        check=check_of(session, method, params, notification),
-        errors={pointer: " ".join(texts) for pointer, texts in (errors or {}).items()},
-        filled_from=filled_from,
-        methods=_methods(session),
-        connected=session.info.state == "ready",
-    )
+@dataclass(slots=True)
+class Composer(Context):
+    """A request, written by hand."""
+
+    template: ClassVar[str] = "calls/compose.html"
+    part: ClassVar[str | None] = "calls/_compose_form.html"
+
+    shell: Shell
+    draft: Draft
+
+
+def _page(draft: Draft) -> Composer:
+    return Composer(shell(draft.session, "compose", "Compose a request"), draft)
 
 
 @page("compose")
@@ -174,39 +157,27 @@ async def compose(request: Request) -> Response:
     query = request.query_params
     if query.get("from"):
         call = call_with(session, query["from"])
-        params = format.pretty(call.params) if call.params is not None else ""
-        page = _page(
-            session,
-            method=call.method,
-            params=params,
-            notification=call.notification,
-            filled_from=call.id.lstrip("c"),
-        )
-        return await _shown(request, page)
-    method = query.get("method", "")[:1000]
-    sample = (METHODS | NOTIFICATIONS | MODERN).get(method)
-    page = _page(
-        session,
-        method=method,
-        params=format.pretty(sample) if sample else "",
-        notification=method.startswith("notifications/"),
+        params = "" if call.params is None else format.pretty(call.params)
+        draft = Draft(session, call.method, params, call.notification, filled_from=call.id[1:])
+    else:
+        method = query.get("method", "")[:1000]
+        draft = Draft(session, method, _sample(method), method.startswith("notifications/"))
+    return await show(
+        request,
+        lambda: _page(draft),
+        lambda: {"method": draft.method, "params": draft.params, "methods": [name for name, _ in draft.methods]},
     )
-    return await _shown(request, page)
-
-
-async def _shown(request: Request, page: Composer) -> Response:
-    methods = [name for name, _ in page.methods]
-    return await show(request, page, lambda: {"method": page.method, "params": page.params, "methods": methods})
 
 
 async def check(request: Request) -> Response:
     """What is to be said about the request as it stands now."""
     session: Workspace = request.state.session
     body = await request_bodies.read(request)
-    method, notification = body.text("method").strip()[:1000], body.text("as") == "notification"
-    said = check_of(session, method, body.text("params"), notification)
+    draft = Draft(session, body.text("method").strip()[:1000], body.text("params"))
     return await show(
-        request, said, lambda: {"problem": said.problem or None, "forced": said.forced or None, "known": said.known}
+        request,
+        Checked(draft),
+        lambda: {"problem": draft.problem or None, "forced": draft.forced or None, "known": draft.known},
     )
 
 
@@ -217,26 +188,18 @@ async def send(request: Request) -> Response:
         raise invalid({"": ["Scripts send a request by POST /s/{sid}/calls."]})
     body = await request_bodies.read(request)
     notification = body.text("as") == "notification"
+    method, params, timeout = body.text("method").strip(), body.text("params"), body.text("timeout_ms")
     try:
         fields = request_bodies.Body({**body.data, "notification": "true" if notification else ""}, is_form=True)
         wanted = fields.read(request_bodies.CallBody, request_bodies.call_of_form)
     except request_bodies.FormErrors as fault:
         if wants_json(request):
             raise
-        page = _page(
-            session,
-            method=body.text("method").strip(),
-            params=body.text("params"),
-            notification=notification,
-            timeout=body.text("timeout_ms"),
-            errors=fault.fields,
-        )
-        return await show_page(request, page, 422)
-    # An empty box means no `params` at all, which is not the same as an empty object.
-    params = wanted.params if body.text("params").strip() else None
+        return await show_page(request, _page(Draft(session, method, params, notification, timeout, fault.fields)), 422)
     call = session.start_call(
         wanted.method,
-        params,
+        # An empty box means no `params` at all, which is not the same as an empty object.
+        wanted.params if params.strip() else None,
         timeout_ms=wanted.timeout_ms,
         notification=wanted.notification,
         by=request.state.identity,

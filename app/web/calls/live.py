@@ -7,13 +7,12 @@ from typing import Final
 
 from app.core.calls import Call
 from app.core.events import Event, EventKind
-from app.web.calls.card import CARDS, call_card, call_line, recent_calls
+from app.web.calls.card import CARDS, CallCard, call_lines, recent_calls
 from app.web.calls.result import is_large
 from app.web.kit.html import NOTHING, Html
 from app.web.kit.templates import fragment
 from app.web.kit.words import CALL_WORDS
 from app.web.live.parts import Each, Said, View, partial, refetch
-from app.web.tasks import sequence
 
 ON: Final = ("call.*", "finding.raised", "task.*")
 Concerns = Callable[[View, Call], bool]
@@ -27,15 +26,15 @@ def call_of(view: View, event: Event) -> Call | None:
     return calls.get(event.subject)
 
 
-def _each(concerns: Concerns, one: Callable[[View, Call], Html], whole: Callable[[View], Html]) -> Each:
-    """The calls that a page shows, the newest first."""
+def _each(concerns: Concerns, template: str, whole: Callable[[View], Html]) -> Each:
+    """The calls that a page shows, the newest first, each by a template."""
 
     def subject(view: View, event: Event) -> str | None:
         call = call_of(view, event)
         return call.id if call is not None and concerns(view, call) else None
 
     def draw(view: View, cid: str, happened: tuple[EventKind, ...]) -> Html:
-        html = one(view, view.session.calls[cid])
+        html = fragment(template, card=CallCard(view.session, view.session.calls[cid]))
         if "call.added" not in happened:
             return partial(f"#call-{cid}", html)
         # Deleted first: a tab that comes back may hear of the same call twice.
@@ -48,27 +47,17 @@ def cards(concerns: Concerns, of: Callable[[View], list[Call]] | None = None) ->
     """The cards of those calls that concern a page; `of` says which those are, where they are not the newest."""
 
     def whole(view: View) -> Html:
-        recent = (
-            [call for call in recent_calls(view.session) if concerns(view, call)][:CARDS] if of is None else of(view)
-        )
-        return fragment("calls/_cards.html", cards=[call_card(view.session, call) for call in recent])
+        recent = of(view) if of else [call for call in recent_calls(view.session) if concerns(view, call)][:CARDS]
+        return fragment("calls/_cards.html", cards=[CallCard(view.session, call) for call in recent])
 
-    return _each(concerns, _card, whole)
+    return _each(concerns, "calls/_card.html", whole)
 
 
-def _card(view: View, call: Call) -> Html:
-    return fragment("calls/_card.html", call=call_card(view.session, call))
-
-
-def _line(view: View, call: Call) -> Html:
-    return fragment("calls/_line.html", line=call_line(view.session, call))
-
-
-def _lines(view: View) -> Html:
-    return fragment("calls/_lines.html", lines=[call_line(view.session, call) for call in recent_calls(view.session)])
-
-
-LINES: Final = _each(lambda _, call: not call.quiet, _line, _lines)
+LINES: Final = _each(
+    lambda _, call: not call.quiet,
+    "calls/_line.html",
+    lambda view: fragment("calls/_lines.html", lines=call_lines(view.session)),
+)
 """Every call, a line each."""
 
 
@@ -76,14 +65,12 @@ def _alone(view: View, cid: str, _: tuple[EventKind, ...] = ()) -> Html:
     call = view.session.calls.get(cid)
     if call is None:
         return NOTHING
+    card = CallCard(view.session, call, alone=True)
+    drawn = partial("#sequence", fragment("tasks/_sequence.html", card=card))
     if is_large(call):
         # The page shows it whole, and a large one is read in a thread: the tab fetches it by itself.
-        html = refetch(f"{view.base}/calls/{cid}", f"#call-{cid}")
-    else:
-        card = call_card(view.session, call, alone=True)
-        html = partial(f"#call-{cid}", fragment("calls/_card.html", call=card))
-    drawn = fragment("tasks/_sequence.html", sequence=sequence.of_call(view.session, call))
-    return html + partial("#sequence", drawn)
+        return refetch(f"{view.base}/calls/{cid}", f"#call-{cid}") + drawn
+    return partial(f"#call-{cid}", fragment("calls/_card.html", card=card)) + drawn
 
 
 def _this(view: View, event: Event) -> str | None:

@@ -91,25 +91,30 @@ class Blob:
     """Why it is not shown."""
 
 
+def _type_of(mime: Any) -> str:
+    """A type by its common name, without its parameters."""
+    plain = (mime if isinstance(mime, str) else "").partition(";")[0].strip().lower()
+    return _ALIASES.get(plain, plain)
+
+
 def examine(data: Any, mime: Any) -> Blob | None:
     """A base64 text with the type that the server gave it; None when it is not base64."""
     raw = decoded(data)
     if raw is None:
         return None
-    plain = (mime if isinstance(mime, str) else "").partition(";")[0].strip().lower()
-    plain, real = _ALIASES.get(plain, plain), sniffed(raw)
-    kind = real if real and real == plain else ""
-    why = ""
-    if not kind and plain in ENDINGS:
+    said, kind, why = _type_of(mime), sniffed(raw), ""
+    if kind != said:
+        kind = ""
+    if not kind and said in ENDINGS:
         why = "Not shown: the bytes are not of that type."
-    elif not kind and plain.startswith(("image/", "audio/")):
+    elif not kind and said.startswith(("image/", "audio/")):
         why = "Not shown: pages show only PNG, JPEG, GIF and WebP, and common audio."
     return Blob(len(raw), hashlib.sha256(raw).hexdigest(), kind, why)
 
 
 def is_html(mime: Any) -> bool:
     """Whether a text of this type is a page, which a sandboxed frame may show."""
-    return isinstance(mime, str) and mime.partition(";")[0].strip().lower() in {"text/html", "application/xhtml+xml"}
+    return _type_of(mime) in {"text/html", "application/xhtml+xml"}
 
 
 def _held(result: Any, most: int) -> Iterator[dict[str, Any]]:
@@ -125,19 +130,20 @@ def _held(result: Any, most: int) -> Iterator[dict[str, Any]]:
                     yield one["resource"] if isinstance(one.get("resource"), dict) else one
 
 
-def texts(result: Any, most: int = 5_000) -> Iterator[tuple[str, Any]]:
-    """The base64 texts of a result with their types: image, audio, embedded resources, contents of a resource."""
+def contents(result: Any, most: int = 5_000) -> Iterator[tuple[bytes, str]]:
+    """The binary contents of a result (image, audio, embedded resources, contents of a resource), each with the type
+    under which it may be shown; "" when it may not."""
     for held in _held(result, most):
         for name in ("data", "blob"):
-            if isinstance(held.get(name), str):
-                yield held[name], held.get("mimeType")
+            if (raw := decoded(held.get(name))) is not None:
+                yield raw, kind if (kind := sniffed(raw)) == _type_of(held.get("mimeType")) else ""
 
 
-def pages(result: Any, most: int = 5_000) -> Iterator[bytes]:
+def pages(result: Any, most: int = 5_000) -> Iterator[tuple[bytes, str]]:
     """The texts of a result that are pages for a frame."""
     for held in _held(result, most):
         if isinstance(held.get("text"), str) and (page := page_of(held["text"], held.get("mimeType"))) is not None:
-            yield page
+            yield page, "text/html"
 
 
 def page_of(text: str, mime: Any) -> bytes | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import re
 import time
 from dataclasses import dataclass, field, replace
@@ -153,7 +154,7 @@ class _Shower:
 
     def bytes(self, label: str, data: Any, mime: Any, about: str = "") -> Block:
         found = media.examine(data, mime)
-        said = f"{about}, {text_of(mime)[:80] or 'no type'}" if about else text_of(mime)[:80] or "no type"
+        said = (f"{about}, " if about else "") + (text_of(mime)[:80] or "no type")
         if found is None:
             return Block("file", label, f"{said}, not valid base64")
         src = f"/s/{self.session_id}/blobs/{found.sha}?{urlencode({'call': self.call_id})}"
@@ -171,10 +172,8 @@ class _Shower:
             title = (text_of(item.get("title")) or text_of(item.get("name")))[:500]
             link = links.read(uri)
             page = f"/s/{self.session_id}/resources/one?{urlencode({'uri': uri})}" if uri else ""
-            said = f"{title}  {uri}" if title else uri
-            if link is None:
-                return Block("link", "Resource link", said, page=page)
-            return Block("link", "Resource link", said, link=link.href, host=link.host, page=page)
+            href, host = ("", "") if link is None else (link.href, link.host)
+            return Block("link", "Resource link", f"{title}  {uri}" if title else uri, link=href, host=host, page=page)
         if kind == "resource" and isinstance(item.get("resource"), dict):
             return self.resource(item["resource"], f"{root}/resource")
         label = f"Content of type {format.gist(kind, 40)}" if kind is not None else "Content without a type"
@@ -187,54 +186,51 @@ class _Shower:
             return self.text(about, held["text"], f"{root}/text", held.get("mimeType"))
         return self.bytes("Resource", held.get("blob"), held.get("mimeType"), uri)
 
-    def spoken(self, item: Any, index: int) -> list[Block]:
+    def spoken(self, item: Any, root: str) -> list[Block]:
         """What one message of a prompt says; a list of contents is not allowed there, and shown all the same."""
-        root = f"/messages/{index}"
         if not isinstance(item, dict) or "content" not in item:
             return [self.block(item, root)]
-        said_by, content = format.gist(item.get("role"), 40), item["content"]
-        if not isinstance(content, list):
-            return [replace(self.block(content, f"{root}/content"), said_by=said_by)]
-        return [
-            replace(self.block(one, f"{root}/content/{place}"), said_by=said_by)
-            for place, one in enumerate(content[:CARD_BLOCKS])
-        ]
+        content, root = item["content"], f"{root}/content"
+        if isinstance(content, list):
+            said = [self.block(one, f"{root}/{place}") for place, one in enumerate(content[:CARD_BLOCKS])]
+        else:
+            said = [self.block(content, root)]
+        return [replace(one, said_by=format.gist(item.get("role"), 40)) for one in said]
+
+    def item(self, item: Any, member: str, root: str) -> list[Block]:
+        """One of the contents of a result, by the member that holds them."""
+        if member == "messages":
+            return self.spoken(item, root)
+        resource = member == "contents" and isinstance(item, dict)
+        return [self.resource(item, root) if resource else self.block(item, root)]
 
     def shown(self, method: str, result: Any) -> Shown:
-        many = 500 if self.alone else CARD_BLOCKS
-        if isinstance(result, dict) and method == "tools/call" and isinstance(result.get("content"), list):
-            content = result["content"]
-            self.structured = result.get("structuredContent")
-            blocks = [self.block(item, f"/content/{index}") for index, item in enumerate(content[:many])]
-            structured, search = None, ""
-            if "structuredContent" in result:
-                structured = self.tree(self.structured, "/structuredContent", "Structured content")
-                search = self.where("search", "/structuredContent") if len(structured) > _SEARCHABLE_TREE else ""
-            return Shown(
-                blocks=blocks,
-                blocks_cut=len(content) - len(blocks),
-                structured=structured,
-                tool_error=result.get("isError") is True,
-                search=search,
-                parsed=self.parsed,
-            )
-        if isinstance(result, dict) and method == "resources/read" and isinstance(result.get("contents"), list):
-            content = result["contents"]
-            blocks = [
-                self.resource(item, f"/contents/{index}")
-                if isinstance(item, dict)
-                else self.block(item, f"/contents/{index}")
-                for index, item in enumerate(content[:many])
-            ]
-            return Shown(blocks=blocks, blocks_cut=len(content) - len(blocks), parsed=self.parsed)
-        if isinstance(result, dict) and method == "prompts/get" and isinstance(result.get("messages"), list):
-            content = result["messages"]
-            blocks = [one for index, item in enumerate(content[:many]) for one in self.spoken(item, index)]
-            return Shown(blocks=blocks[:many], blocks_cut=max(0, len(content) - many), parsed=self.parsed)
+        member = _MEMBERS.get(method)
+        items = result.get(member) if isinstance(result, dict) else None
         if result is None:
             return Shown()
-        plain = self.tree(result, "", "Result")
-        return Shown(plain=plain, search=self.where("search", "") if len(plain) > _SEARCHABLE_TREE else "")
+        if member is None or not isinstance(items, list):
+            plain = self.tree(result, "", "Result")
+            return Shown(plain=plain, search=self.where("search", "") if len(plain) > _SEARCHABLE_TREE else "")
+        many = 500 if self.alone else CARD_BLOCKS
+        structured, search = None, ""
+        if method == "tools/call" and "structuredContent" in result:
+            self.structured = result["structuredContent"]
+            structured = self.tree(self.structured, "/structuredContent", "Structured content")
+            search = self.where("search", "/structuredContent") if len(structured) > _SEARCHABLE_TREE else ""
+        drawn = [self.item(item, member, f"/{member}/{index}") for index, item in enumerate(items[:many])]
+        return Shown(
+            blocks=list(itertools.chain.from_iterable(drawn))[:many],
+            blocks_cut=max(0, len(items) - many),
+            structured=structured,
+            tool_error=method == "tools/call" and result.get("isError") is True,
+            search=search,
+            parsed=self.parsed,
+        )
+
+
+_MEMBERS = {"tools/call": "content", "resources/read": "contents", "prompts/get": "messages"}
+"""What holds the contents of a result, by its method."""
 
 
 def shown_of(session_id: str, call: Call, result: Any, *, alone: bool) -> Shown:
@@ -282,16 +278,14 @@ class _Values:
 
     def closed(self, session_id: str) -> None:
         """A session is gone, and with it what was read for it."""
-        for key in [key for key in self._held if key[0] == session_id]:
-            del self._held[key]
+        self._held = {key: held for key, held in self._held.items() if key[0] != session_id}
 
     def _weight(self) -> int:
         return sum(weight for _, _, _, weight in self._held.values())
 
     def _forget(self) -> None:
         old = time.monotonic() - self.seconds
-        for key in [key for key, (_, _, used, _) in self._held.items() if used < old]:
-            del self._held[key]
+        self._held = {key: held for key, held in self._held.items() if held[2] >= old}
 
 
 values = _Values()

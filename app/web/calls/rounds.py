@@ -5,14 +5,16 @@ The state is opaque: the page shows how long it is, never what is in it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.calls import Call, StatePlan
+from app.core.asks import Ask
+from app.core.calls import Call, Round, StatePlan
 from app.core.strict import Closed
 from app.sessions import Workspace
 from app.web.kit import format, request_bodies
@@ -46,89 +48,31 @@ WORDS = {
 
 
 @dataclass(slots=True, frozen=True)
-class Asked:
-    """One request of a round."""
-
-    key: str
-    word: str
-    state: str
-    href: str
-    waits: bool
-
-
-@dataclass(slots=True, frozen=True)
 class RoundLine:
     """One round, as the call's page shows it."""
 
-    number: int
-    outcome: str
-    outcome_word: str
-    asked: list[Asked]
-    state: str
-    """How long the state is, and what became of it."""
-    odd: bool
-    """It was not sent back as it came."""
-    same: bool
-    reply_seq: int
-    retry_seq: int | None
-    can_resend: bool
+    session: Workspace
+    turn: Round
+    outcomes: ClassVar = OUTCOMES
+    plans: ClassVar = PLANS
 
+    @property
+    def asked(self) -> Iterator[tuple[str, str, Ask | None]]:
+        """What it asked: the key, what that is in a word, and the ask while it is kept."""
+        for key, method in self.turn.methods.items():
+            yield key[:60], WORDS.get(method, method[:60]), self.session.inbox.asks.get(self.turn.asks.get(key, ""))
 
-@dataclass(slots=True, frozen=True)
-class RoundsView:
-    """The rounds of one call."""
-
-    lines: list[RoundLine]
-    limit: int
-    at_limit: bool
-    waits: bool
-    """A retry will follow, so what it carries can be chosen."""
-    plan: str
-    plan_value: str
-    plans: tuple[tuple[str, str], ...]
-    abandoned: bool
-
-
-def rounds_view(session: Workspace, call: Call) -> RoundsView | None:
-    """What the page shows; None for a call without rounds."""
-    if not call.rounds:
-        return None
-    lines = []
-    for turn in call.rounds:
-        asked = []
-        for key, method in turn.methods.items():
-            ask = session.inbox.asks.get(turn.asks.get(key, ""))
-            waits = ask is not None and ask.state == "open"
-            state = "no longer kept" if ask is None else ask.state
-            href = f"/s/{session.id}/asks/{ask.id}" if ask is not None else ""
-            asked.append(Asked(key[:60], WORDS.get(method, method[:60]), state, href, waits))
-        size = turn.state_bytes
+    @property
+    def state(self) -> str:
+        """How long the state is, and what became of it."""
+        size, echo = self.turn.state_bytes, self.turn.echo
         said = "no state" if size is None else f"state of {format.size(size)}"
-        lines.append(
-            RoundLine(
-                number=turn.number,
-                outcome=turn.outcome,
-                outcome_word=OUTCOMES[turn.outcome],
-                asked=asked,
-                state=f"{said}, {ECHOES[turn.echo]}" if turn.echo is not None else said,
-                odd=turn.echo in ("dropped", "older", "changed"),
-                same=turn.echo == "same",
-                reply_seq=turn.reply_seq,
-                retry_seq=turn.retry_seq,
-                can_resend=turn.retry_seq is not None and session.info.state == "ready" and session.wire.rounds,
-            )
-        )
-    plan = call.state_plan
-    return RoundsView(
-        lines=lines,
-        limit=call.round_limit,
-        at_limit=call.at_limit,
-        waits=not call.settled and call.rounds[-1].outcome == "asking",
-        plan="same" if plan is None else plan.mode,
-        plan_value=plan.value if plan is not None and isinstance(plan.value, str) else "",
-        plans=PLANS,
-        abandoned=call.abandoned,
-    )
+        return said if echo is None else f"{said}, {ECHOES[echo]}"
+
+    @property
+    def can_resend(self) -> bool:
+        session = self.session
+        return self.turn.retry_seq is not None and session.info.state == "ready" and session.wire.rounds
 
 
 def rounds_json(call: Call) -> list[dict[str, Any]]:
@@ -173,12 +117,7 @@ def _state_of_form(body: request_bodies.Body) -> dict[str, Any]:
 
 
 def _rounds_of_form(body: request_bodies.Body) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if body.text("limit"):
-        found["limit"] = body.text("limit")
-    if body.text("mode"):
-        found["state"] = _state_of_form(body)
-    return found
+    return {"limit": body.text("limit") or None, "state": _state_of_form(body) if body.text("mode") else None}
 
 
 async def change(request: Request) -> Response:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from app.core.calls import Call
 from app.core.errors import Conflict
+from app.core.lane import apart
 from app.core.targets import HttpTarget
 from app.export.snippets import Kind, Wire, as_curl, as_json, as_python
 from app.sessions import Workspace
@@ -53,4 +54,5 @@ async def snippet(request: Request) -> Response:
     if kind is None:
         raise invalid({"/as": ["One of json, curl and python."]})
     headers = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
-    return Response(made(session, call, kind).encode(errors="replace"), headers=headers, media_type="text/plain")
+    text = await apart(made, session, call, kind)  # what was sent may be large, and is read again
+    return Response(text.encode(errors="replace"), headers=headers, media_type="text/plain")

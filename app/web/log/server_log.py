@@ -25,7 +25,7 @@ from app.web.kit.responses import show
 from app.web.kit.templates import Context, fragment
 from app.web.live.page import page
 from app.web.live.parts import Part, View
-from app.web.session.ping import PING, PingView, ping_view
+from app.web.session.ping import PING
 
 LINES = 200
 STDERR_LINES = 100
@@ -112,7 +112,6 @@ class Logging(Context):
     asked: str
     can_ask: bool
     modern: bool
-    ping: PingView
 
 
 def _newest(view: View) -> Html:
@@ -145,7 +144,6 @@ def logging_page(session: Workspace, wanted: Wanted) -> Logging:
         asked=session.options.log_level or "",
         can_ask=session.info.state == "ready" and session.info.offers("logging"),
         modern=not session.wire.sets_log_level,
-        ping=ping_view(session),
     )
 
 

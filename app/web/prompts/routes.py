@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app.core.calls import Call
 from app.core.rules import catalogue
 from app.sessions import Workspace
-from app.web.calls.card import CARDS, CallCard, call_card, recent_calls
+from app.web.calls.card import CARDS, CallCard, recent_calls
 from app.web.calls.live import cards
 from app.web.door.denied import invalid
 from app.web.kit import json_tree, request_bodies
@@ -176,7 +176,7 @@ def _page(
         get_href=f"/s/{session.id}/prompts/get/{quote(key, safe='~')}",
         complete_href=f"/s/{session.id}/complete",
         listed=json_tree.tree(item, open_depth=2, label="As listed"),
-        cards=[call_card(session, call) for call in recent[:CARDS]],
+        cards=[CallCard(session, call) for call in recent[:CARDS]],
     )
 
 

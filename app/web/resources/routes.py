@@ -18,7 +18,7 @@ from app.core.calls import Call
 from app.core.strict import Closed
 from app.core.times import wire_time
 from app.sessions import Workspace
-from app.web.calls.card import CallCard, call_card
+from app.web.calls.card import CallCard
 from app.web.calls.live import cards
 from app.web.door.denied import unknown
 from app.web.kit import format, json_tree, request_bodies
@@ -284,7 +284,7 @@ def _page(session: Workspace, uri: str, item: dict[str, Any] | None, recent: lis
         icons=icon_text(known),
         listed=None if item is None else json_tree.tree(item, open_depth=2, label="As listed"),
         watch=watch_view(session, uri),
-        cards=[call_card(session, call) for call in recent],
+        cards=[CallCard(session, call) for call in recent],
     )
 
 

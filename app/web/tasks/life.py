@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
-from app.core.tasks.status import Visit
+from app.core.tasks.status import POLL, Visit
 from app.web.kit import format
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 SHOWN = 200
 """Rows of each kind on the Tasks page."""
-_POLLS_SHOWN = 3
+_ALIKE = 3
 
 
 @dataclass(slots=True, frozen=True)
@@ -29,17 +33,21 @@ class LifeStep:
     end: bool = False
 
 
-def life(visits: Iterable[Visit], poll: str, step: Callable[[Visit], LifeStep]) -> list[LifeStep]:
-    """One step for each visit. Of a longer run of polls (visits called `poll`) the first and the last are shown, and
-    between them how many there were."""
-    steps: list[LifeStep] = []
-    for polls, group in itertools.groupby(visits, key=lambda visit: visit.what == poll):
+def folded(things: Iterable[T], key: Callable[[T], object], middle: Callable[[list[T]], U]) -> Iterator[T | U]:
+    """Each thing. Of a longer run with the same key only the first and the last, and between them what stands for
+    the others; what has no key is never folded."""
+    for alike, group in itertools.groupby(things, key):
         run = list(group)
-        if polls and len(run) > _POLLS_SHOWN:
-            gaps = [later.at - earlier.at for earlier, later in itertools.pairwise(run)]
-            mean = format.duration(1000 * sum(gaps) / len(gaps))
-            more = f"{len(run) - 2} more polls, every {mean} on average"
-            steps += [step(run[0]), LifeStep("", "fold", "", poll, more, "", None), step(run[-1])]
-        else:
-            steps += map(step, run)
-    return steps
+        yield from (run[0], middle(run), run[-1]) if alike and len(run) > _ALIKE else run
+
+
+def life(visits: Iterable[Visit], step: Callable[[Visit], LifeStep]) -> list[LifeStep]:
+    """One step for each visit; longer runs of polls are folded."""
+
+    def polls(run: list[Visit]) -> LifeStep:
+        mean = format.duration(1000 * (run[-1].at - run[0].at) / (len(run) - 1))
+        more = f"{len(run) - 2} more polls, every {mean} on average"
+        return LifeStep("", "fold", "", POLL, more, "", None)
+
+    lines = folded(visits, lambda visit: visit.what == POLL, polls)
+    return [step(one) if isinstance(one, Visit) else one for one in lines]

@@ -5,33 +5,37 @@ from __future__ import annotations
 from typing import Final
 
 from app.core.events import Event, EventKind
+from app.sessions import Workspace
 from app.web.kit.html import NOTHING, Html
 from app.web.kit.templates import fragment
 from app.web.live.parts import Each, Part, View, partial
-from app.web.tasks import sequence
-from app.web.tasks.received import received_card, received_cards
-from app.web.tasks.running import running_card, running_view
+from app.web.tasks.received import ReceivedCard, received_cards
+from app.web.tasks.running import RunningCard, running_cards
+
+
+def task_card(session: Workspace, tid: str) -> ReceivedCard | RunningCard | None:
+    """A task of either kind; None when there is no such."""
+    ours, theirs = session.asks.tasks.get(tid), session.client_tasks.tasks.get(tid)
+    if ours is not None:
+        return ReceivedCard(session, ours)
+    return None if theirs is None else RunningCard(session, theirs)
 
 
 def _lists(view: View) -> Html:
-    return fragment("tasks/_tasks.html", tasks=received_cards(view.session), running=running_view(view.session))
+    session = view.session
+    received, running = received_cards(session), running_cards(session)
+    return fragment("tasks/_tasks.html", session=session, received=received, running=running)
 
 
 TASKS: Final = Part("#tasks", ("task.*", "tasks.*"), _lists)
 
 
 def _task(view: View, tid: str, _: tuple[EventKind, ...] = ()) -> Html:
-    session, here = view.session, f"#task-{tid}"
-    received, running = session.asks.tasks.get(tid), session.client_tasks.tasks.get(tid)
-    if received is not None:
-        html = fragment("tasks/_received.html", task=received_card(session, received))
-        drawn = sequence.of_receiver_task(session, received)
-    elif running is not None:
-        html = fragment("tasks/_running.html", task=running_card(session, running, alone=True))
-        drawn = sequence.of_client_task(session, running)
-    else:
+    card = task_card(view.session, tid)
+    if card is None:
         return NOTHING
-    return partial(here, html) + partial("#sequence", fragment("tasks/_sequence.html", sequence=drawn))
+    drawn = partial("#sequence", fragment("tasks/_sequence.html", card=card))
+    return partial(f"#task-{tid}", fragment("tasks/_task.html", card=card)) + drawn
 
 
 def _this(view: View, event: Event) -> str | None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from app.core.asks import Ask
 from app.core.tasks.received import ReceiverTask, Remark, manners
-from app.core.tasks.status import Visit
+from app.core.tasks.status import TERMINAL, Visit
 from app.core.times import wire_time
 from app.sessions import Workspace
-from app.web.asks.card import KINDS, gist_of
+from app.web.asks.card import gist_of
 from app.web.kit import format
-from app.web.tasks.chart import Chart, chart
+from app.web.kit.words import ASK_KINDS
 from app.web.tasks.life import SHOWN, LifeStep, life
+from app.web.tasks.sequence import Drawing, of_receiver_task
 
 TASK_WORDS = {
     "working": "working",
@@ -43,67 +44,44 @@ def received_json(task: ReceiverTask) -> dict[str, Any]:
     }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, frozen=True)
 class ReceivedCard:
     """A receiver task, as its page and the list show it."""
 
-    id: str
-    base: str
-    method: str
-    status: str
-    status_word: str
-    gone: str
-    wire_id: str
-    created: str
-    deadline: str | None
-    total_seconds: float | None
-    ttl_words: str
-    polls: int
-    last_poll: str
-    ask_id: str | None
-    call_id: str | None
-    title: str
-    message: str
-    life: list[LifeStep]
-    manners: list[Remark]
-    outcome: str
-    chart: Chart
+    session: Workspace
+    task: ReceiverTask
+    kind: ClassVar[str] = "received"
 
+    @property
+    def ask(self) -> Ask | None:
+        """What it is about, while that is kept."""
+        return self.session.inbox.asks.get(self.task.ask_id or "")
 
-def received_card(session: Workspace, task: ReceiverTask) -> ReceivedCard:
-    """One receiver task at this moment."""
-    ask = session.inbox.asks.get(task.ask_id or "")
-    polls = [visit for visit in task.visits if visit.what == "tasks/get"]
-    requested = "" if task.requested_ttl is None else f", asked for {format.duration(task.requested_ttl)}"
-    live = not task.terminal and task.gone is None
-    outcome = ""
-    if task.error is not None:
-        outcome = json.dumps(task.error.wire(), ensure_ascii=False, indent=2)
-    elif task.result is not None:
-        outcome = json.dumps(task.result, ensure_ascii=False, indent=2)
-    return ReceivedCard(
-        id=task.id,
-        base=f"/s/{session.id}",
-        method=task.method,
-        status=task.status,
-        status_word=task.gone if task.gone is not None and not task.terminal else TASK_WORDS[task.status],
-        gone=task.gone or "",
-        wire_id=task.task_id,
-        created=format.clock(task.began_at),
-        deadline=wire_time(task.expires_at) if live and task.expires_at is not None else None,
-        total_seconds=None if task.ttl is None else task.ttl / 1000,
-        ttl_words="no limit" if task.ttl is None else f"{format.duration(task.ttl)}{requested}",
-        polls=task.polls,
-        last_poll=format.clock(polls[-1].at) if polls else "",
-        ask_id=task.ask_id if ask is not None else None,
-        call_id=None if ask is None else ask.call_id,
-        title="" if ask is None else (gist_of(ask) or KINDS[ask.kind][1]),
-        message=task.message or "",
-        life=life(task.visits, "tasks/get", lambda visit: _step(visit, task.method)),
-        manners=manners(task),
-        outcome=outcome,
-        chart=chart(task, session.wall()),
-    )
+    @property
+    def title(self) -> str:
+        return "" if self.ask is None else gist_of(self.ask) or ASK_KINDS[self.ask.kind][1]
+
+    @property
+    def status_word(self) -> str:
+        return self.task.gone if self.task.gone is not None and not self.task.terminal else TASK_WORDS[self.task.status]
+
+    @property
+    def life(self) -> list[LifeStep]:
+        return life(self.task.visits, lambda visit: _step(visit, self.task.method))
+
+    @property
+    def manners(self) -> list[Remark]:
+        return manners(self.task)
+
+    @property
+    def outcome(self) -> str:
+        """What the server gets, as JSON text; "" while there is nothing."""
+        said = self.task.result if self.task.error is None else self.task.error.wire()
+        return "" if said is None else format.pretty(said)
+
+    @property
+    def sequence(self) -> Drawing:
+        return of_receiver_task(self.task)
 
 
 _STEPS = {
@@ -125,11 +103,11 @@ def _step(visit: Visit, method: str) -> LifeStep:
     if visit.what == "status" and wire == "input_required":
         words = "Handed to you, now"
     text = words if wire else f"{words} {visit.text}".rstrip(" ,:")
-    ends = visit.what == "status" and visit.text in ("completed", "failed", "cancelled")
+    ends = visit.what == "status" and visit.text in TERMINAL
     return LifeStep(format.clock(visit.at), side, glyph, code, text, wire, visit.seq, ends or visit.what == "expired")
 
 
 def received_cards(session: Workspace) -> list[ReceivedCard]:
     """The tasks that the server asked of us, newest first."""
     newest = itertools.islice(reversed(session.asks.tasks.values()), SHOWN)
-    return [received_card(session, task) for task in newest]
+    return [ReceivedCard(session, task) for task in newest]

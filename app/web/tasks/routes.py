@@ -12,21 +12,18 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.tasks.received import ReceiverTask
 from app.core.tasks.running import ClientTask
 from app.sessions import Workspace
 from app.sessions.tasks.running import ClientTasks
-from app.web.calls.card import CallCard, call_card
 from app.web.door.denied import unknown
 from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.responses import done, go, show, started
 from app.web.kit.templates import Context
 from app.web.live.page import page
-from app.web.tasks import sequence
-from app.web.tasks.live import TASK, TASKS
-from app.web.tasks.received import ReceivedCard, received_card, received_cards, received_json
-from app.web.tasks.running import RunningCard, RunningView, running_card, running_json, running_view
+from app.web.tasks.live import TASK, TASKS, task_card
+from app.web.tasks.received import ReceivedCard, received_cards, received_json
+from app.web.tasks.running import RunningCard, running_cards, running_json
 
 # -------------------------------------------------------------------------------------------------------------- GET
 
@@ -39,13 +36,13 @@ class TasksPage(Context):
     part: ClassVar[str | None] = "tasks/_tasks.html"
 
     shell: Shell
-    tasks: list[ReceivedCard]
-    running: RunningView
+    session: Workspace
+    received: list[ReceivedCard]
+    running: list[RunningCard]
 
 
 def tasks_page(session: Workspace) -> TasksPage:
-    """The Tasks page."""
-    return TasksPage(shell(session, "tasks", "Tasks"), received_cards(session), running_view(session))
+    return TasksPage(shell(session, "tasks", "Tasks"), session, received_cards(session), running_cards(session))
 
 
 def tasks_json(session: Workspace) -> dict[str, Any]:
@@ -59,48 +56,6 @@ def tasks_json(session: Workspace) -> dict[str, Any]:
     }
 
 
-@dataclass(slots=True)
-class ReceivedPage(Context):
-    """The life of one receiver task."""
-
-    template: ClassVar[str] = "tasks/received.html"
-    part: ClassVar[str | None] = "tasks/_received.html"
-
-    shell: Shell
-    task: ReceivedCard
-    sequence: sequence.Drawing
-
-
-@dataclass(slots=True)
-class RunningPage(Context):
-    """The life of one task on the server."""
-
-    template: ClassVar[str] = "tasks/running.html"
-    part: ClassVar[str | None] = "tasks/_running.html"
-
-    shell: Shell
-    task: RunningCard
-    sequence: sequence.Drawing
-    call: CallCard | None
-
-
-def received_page(session: Workspace, task: ReceiverTask) -> ReceivedPage:
-    """The page of a task that we execute."""
-    frame = shell(session, "task", f"Task {task.id[1:]}", of=task.id)
-    return ReceivedPage(frame, received_card(session, task), sequence.of_receiver_task(session, task))
-
-
-def running_page(session: Workspace, task: ClientTask) -> RunningPage:
-    """The page of a task that the server executes."""
-    call = session.calls.get(task.call_id or "")
-    return RunningPage(
-        shell=shell(session, "task", f"Task {task.id[1:]}", of=task.id),
-        task=running_card(session, task, alone=True),
-        sequence=sequence.of_client_task(session, task),
-        call=None if call is None else call_card(session, call),
-    )
-
-
 @page("tasks", TASKS)
 async def tasks(request: Request) -> Response:
     """Both kinds of tasks."""
@@ -108,17 +63,30 @@ async def tasks(request: Request) -> Response:
     return await show(request, lambda: tasks_page(session), lambda: tasks_json(session))
 
 
+@dataclass(slots=True)
+class TaskPage(Context):
+    """The life of one task, whichever side executes it."""
+
+    template: ClassVar[str] = "tasks/task.html"
+    part: ClassVar[str | None] = "tasks/_task.html"
+
+    shell: Shell
+    card: ReceivedCard | RunningCard
+
+
 @page("task", TASK)
 async def task(request: Request) -> Response:
     """One task of either kind."""
     session: Workspace = request.state.session
     tid = request.path_params["tid"]
-    received, running = session.asks.tasks.get(tid), session.client_tasks.tasks.get(tid)
-    if received is not None:
-        return await show(request, lambda: received_page(session, received), lambda: received_json(received))
-    if running is not None:
-        return await show(request, lambda: running_page(session, running), lambda: running_json(running))
-    raise unknown("There is no such task. The oldest ones are forgotten first.")
+    card = task_card(session, tid)
+    if card is None:
+        raise unknown("There is no such task. The oldest ones are forgotten first.")
+    return await show(
+        request,
+        lambda: TaskPage(shell(session, "task", f"Task {tid[1:]}", of=tid), card),
+        lambda: received_json(card.task) if isinstance(card, ReceivedCard) else running_json(card.task),
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- POST

@@ -8,20 +8,18 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from app import bounds
-from app.core.figures import measured
+from app.core.calls import Call
 from app.core.tasks.running import CORE, ClientTask, poll_seconds
-from app.core.tasks.status import Visit
+from app.core.tasks.status import TERMINAL, Visit
 from app.core.times import wire_time
-from app.core.wire import Finding
 from app.sessions import Workspace
 from app.web.asks.card import asks_of
 from app.web.kit import format
 from app.web.kit.words import finding_json
 from app.web.tasks.life import SHOWN, LifeStep, life
-from app.web.tasks.sequence import DONE_WORDS
+from app.web.tasks.sequence import DONE_WORDS, Drawing, of_client_task
 
 WORDS = {
     "working": "working",
@@ -57,7 +55,7 @@ _STEPS = {
 def _step(visit: Visit, task: ClientTask) -> LifeStep:
     at, seq = format.clock(visit.at), visit.seq if visit.seq is not None else visit.reply_seq
     wire = visit.text if visit.text in WORDS else ""
-    ends = visit.text in ("completed", "failed", "cancelled") and visit.what != task.wire.result
+    ends = visit.text in TERMINAL and visit.what != task.wire.result
     if visit.what in _STEPS:
         side, glyph, code, words = _STEPS[visit.what]
         if visit.what == "created":
@@ -75,121 +73,78 @@ def _step(visit: Visit, task: ClientTask) -> LifeStep:
     return LifeStep(at, "us", "o-req", visit.what, words if wire else f"{words} {visit.text}", wire, seq, ends)
 
 
-# ---------------------------------------------------------------------------------------------------------- section
+# ------------------------------------------------------------------------------------------------------------ cards
 
 
-@dataclass(slots=True)
-class RunningView:
-    """The section *on the server*."""
-
-    base: str
-    ready: bool
-    declared: bool
-    can_list: bool
-    can_run: bool
-    state: str
-    listed: str
-    error: str
-    stopped: str
-    findings: list[Finding]
-    cards: list[RunningCard]
-    total: int
-    label: str
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, frozen=True)
 class RunningCard:
     """A task that runs on the server, as its page, its call and the list show it."""
 
-    id: str
-    base: str
-    label: str
-    tool: str
-    status: str
-    status_word: str
-    gone: str
-    live: bool
-    wire_id: str
-    message: str
-    known: str
-    deadline: str | None
-    outlived: bool
-    left: str
-    """The time left, until the page counts by itself."""
-    total_seconds: float | None
-    ttl_words: str
-    poll_words: str
-    polls: int
-    last_poll: str
-    notified: int
-    call_id: str | None
-    fetched: str | None
-    immediate: str
-    waiting: bool
-    cancelling: bool
-    followed: bool
-    can_cancel: bool
-    can_ask: bool
-    """There is a connection."""
-    findings: list[Finding]
-    asks: list[tuple[str, str, str, bool]]
-    life: list[LifeStep]
-    progress: Any
-    progress_words: str
+    session: Workspace
+    task: ClientTask
+    kind: ClassVar[str] = "running"
+
+    @property
+    def call(self) -> Call | None:
+        """The call that became it, while that is kept."""
+        return self.session.calls.get(self.task.call_id or "")
+
+    @property
+    def fetched(self) -> str | None:
+        """The call of its own that fetched the result."""
+        cid = self.task.fetched
+        return cid if cid in self.session.calls and cid != self.task.call_id else None
+
+    @property
+    def status_words(self) -> str:
+        word, gone = WORDS[self.task.status], GONE.get(self.task.gone or "")
+        return word if gone is None else f"{word}, {gone}"
+
+    @property
+    def deadline(self) -> float | None:
+        return self.task.expires_at if self.task.live and not self.task.outlived else None
+
+    @property
+    def left(self) -> str:
+        """The time until then, until the page counts by itself."""
+        at = self.task.expires_at
+        return "" if at is None else _left(at - self.session.wall())
+
+    @property
+    def ttl_words(self) -> str:
+        task = self.task
+        granted = "no limit" if task.ttl is None else format.duration(task.ttl)
+        if task.requested_ttl is None:
+            return granted
+        asked = "as asked" if task.requested_ttl == task.ttl else f"asked for {format.duration(task.requested_ttl)}"
+        return f"{granted}, {asked}"
+
+    @property
+    def poll_ms(self) -> float:
+        return poll_seconds(self.task.poll) * 1000
+
+    @property
+    def can_cancel(self) -> bool:
+        session = self.session
+        return session.info.state == "ready" and session.client_tasks.capable.cancel and self.task.live
+
+    @property
+    def asks(self) -> list[tuple[str, str, str, bool]]:
+        return asks_of(self.session, self.task.asks)
+
+    @property
+    def life(self) -> list[LifeStep]:
+        return life(self.task.visits, lambda visit: _step(visit, self.task))
+
+    @property
+    def sequence(self) -> Drawing:
+        return of_client_task(self.session, self.task)
 
 
-def running_card(session: Workspace, task: ClientTask, *, alone: bool = False) -> RunningCard:
-    """One task at this moment; `alone`, on its own page, with its life."""
-    capable, ready = session.client_tasks.capable, session.info.state == "ready"
-    last_poll = next((visit.at for visit in reversed(task.visits) if visit.what == task.wire.get), None)
-    call = session.calls.get(task.call_id or "")
-    progress = None if call is None else call.progress
-    words = ""
-    if progress is not None:
-        words = measured(progress.progress)
-        words += f" of {measured(progress.total)}" if progress.total is not None else ""
-    granted = "no limit" if task.ttl is None else format.duration(task.ttl)
-    asked = "" if task.requested_ttl is None else f", asked for {format.duration(task.requested_ttl)}"
-    if task.requested_ttl is not None and task.requested_ttl == task.ttl:
-        asked = ", as asked"
-    told = "" if task.poll is not None else ", our default"
-    return RunningCard(
-        id=task.id,
-        base=f"/s/{session.id}",
-        label=task.wire.label,
-        tool=task.tool,
-        status=task.status,
-        status_word=WORDS[task.status],
-        gone=GONE.get(task.gone or "", ""),
-        live=task.live,
-        wire_id=task.task_id,
-        message=task.message or "",
-        known=format.clock(task.began_at),
-        deadline=wire_time(task.expires_at)
-        if task.live and task.expires_at is not None and not task.outlived
-        else None,
-        outlived=task.outlived and task.live,
-        left="" if task.expires_at is None else _left(task.expires_at - session.wall()),
-        total_seconds=None if task.ttl is None else task.ttl / 1000,
-        ttl_words=f"{granted}{asked}",
-        poll_words=f"every {format.duration(poll_seconds(task.poll) * 1000)}{told}",
-        polls=task.polls,
-        last_poll=format.clock(last_poll) if last_poll is not None else "",
-        notified=task.notified,
-        call_id=task.call_id if call is not None else None,
-        fetched=task.fetched if task.fetched in session.calls and task.fetched != task.call_id else None,
-        immediate=task.immediate or "",
-        waiting=task.waiting,
-        cancelling=task.cancelling,
-        followed=task.followed,
-        can_cancel=ready and capable.cancel and task.live,
-        can_ask=ready,
-        findings=task.findings[:20],
-        asks=asks_of(session, task.asks),
-        life=life(task.visits, task.wire.get, lambda visit: _step(visit, task)) if alone else [],
-        progress=progress if call is not None and not call.settled else None,
-        progress_words=words,
-    )
+def running_cards(session: Workspace) -> list[RunningCard]:
+    """What is known of the server's tasks, newest first."""
+    newest = itertools.islice(reversed(session.client_tasks.tasks.values()), SHOWN)
+    return [RunningCard(session, task) for task in newest]
 
 
 # ------------------------------------------------------------------------------------------------------------- JSON
@@ -219,26 +174,3 @@ def running_json(task: ClientTask) -> dict[str, Any]:
             for one in task.visits
         ],
     }
-
-
-def running_view(session: Workspace) -> RunningView:
-    """What is known of the server's tasks, newest first."""
-    known, capable = session.client_tasks, session.client_tasks.capable
-    listing, found = known.listing, format.plural(len(known.listing.items), "task")
-    newest = list(itertools.islice(reversed(known.tasks.values()), SHOWN))
-    pages = f", {format.plural(listing.pages, 'page')}" if listing.pages > 1 else ""
-    return RunningView(
-        base=f"/s/{session.id}",
-        ready=session.info.state == "ready",
-        declared=capable.tools_call or capable.list or capable.cancel,
-        can_list=capable.list and session.info.state == "ready",
-        can_run=capable.tools_call,
-        state=listing.state,
-        listed=f"{found}{pages}, at {format.time_of_day(listing.at)}" if listing.at else "",
-        error="" if listing.error is None else listing.error.message,
-        stopped=listing.stopped or "",
-        findings=listing.log.findings_of(listing.seqs)[: bounds.TASK_LIST_FINDINGS],
-        cards=[running_card(session, task) for task in newest],
-        total=len(known.tasks),
-        label=CORE.label,
-    )

@@ -1,23 +1,22 @@
 """Who said what to whom: the life of a task or a call as a sequence drawing with three lanes.
 
-You stand at the left, Parley in the middle, the server at the right, as everywhere on the page. Makes positions and
-sentences for a template to draw; the same sentences are a list for whoever cannot see the drawing. Polls are folded.
-Knows tasks, calls and asks; knows no markup.
+You stand at the left, Parley in the middle, the server at the right, as everywhere on the page. Makes turns
+and sentences for a template to draw; the same sentences are a list for whoever cannot see the drawing. Polls are
+folded. Knows tasks, calls and asks; knows no markup.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from app.core.asks import Ask
 from app.core.calls import Call
 from app.core.figures import measured
 from app.core.tasks.running import ClientTask
 from app.core.tasks.status import STATUSES, TERMINAL
 from app.web.kit import format
+from app.web.tasks.life import folded
 
 if TYPE_CHECKING:
     from app.core.tasks.received import ReceiverTask
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
 Lane = Literal["person", "parley", "server"]
 NAMES: dict[Lane, str] = {"person": "You", "parley": "Parley", "server": "Server"}
 _PLACES: dict[Lane, float] = {"person": 16.0, "parley": 53.0, "server": 90.0}
-ROW, HEAD = 38, 20
 _MOST = 60
-_POLLS_SHOWN = 3
 _POLL = "tasks/get"
 _SHORT = "tasks/status"
 """The notification of a status, without the word that its dashed line already says."""
@@ -50,96 +47,49 @@ class Turn:
     key: str = ""
     """What repeats under the same key is folded."""
 
+    @property
+    def alone(self) -> bool:
+        return self.source == self.target
+
+    @property
+    def words(self) -> str:
+        """Its text, as far as there is room in the drawing."""
+        return format.gist(self.text, 46 - len(self.code) // 2)
+
+    @property
+    def sentence(self) -> str:
+        who = NAMES[self.source] if self.alone else f"{NAMES[self.source]} to {NAMES[self.target]}"
+        said = f"{self.code} {self.text}".strip()
+        return f"{who}: {said}."
+
 
 @dataclass(slots=True, frozen=True)
-class Row:
-    """A turn with its place in the drawing."""
-
-    turn: Turn
-    y: int
-    start: str
-    stop: str
-    label: str
-    """Where its words stand."""
-    anchor: str
-    right: bool
-    alone: bool
-    time: str
-    words: str
-    sentence: str
-    now: bool
-
-
-@dataclass(slots=True)
 class Drawing:
-    """Everything that the drawing shows."""
+    """Everything that the drawing shows. The last turn is marked while it is `live`."""
 
-    id: str
-    base: str
     title: str
-    summary: str
-    height: int
-    foot: int
-    lanes: list[tuple[str, str]]
-    rows: list[Row] = field(default_factory=list)
+    turns: list[Turn]
+    live: bool
+    names: ClassVar = NAMES
+    places: ClassVar = _PLACES
+    """Where the lanes are, in per cent of the width."""
+
+    @property
+    def summary(self) -> str:
+        """The same in a sentence, for whoever cannot see it."""
+        state = "It goes on" if self.live else "It is over"
+        last = f"; the last: {self.turns[-1].sentence}" if self.turns else ""
+        return f"{format.plural(len(self.turns), 'step')} between you, Parley and the server. {state}{last}"
 
 
-def drawing(subject: str, base: str, title: str, turns: Iterable[Turn], *, live: bool) -> Drawing:
-    """The drawing of these turns, in the order of time; the last one is marked while it goes on."""
-    ordered = _cut(_folded(sorted(turns, key=lambda turn: turn.at)))
-    rows = [_row(turn, HEAD + ROW * number, live and number == len(ordered)) for number, turn in enumerate(ordered, 1)]
-    foot = HEAD + ROW * len(rows) + 22
-    state = "It goes on" if live else "It is over"
-    last = f"; the last: {rows[-1].sentence}" if rows else ""
-    return Drawing(
-        id=f"sequence-{subject}",
-        base=base,
-        title=title,
-        summary=f"{format.plural(len(rows), 'step')} between you, Parley and the server. {state}{last}",
-        height=foot + 4,
-        foot=foot,
-        lanes=[(_percent(_PLACES[lane]), name) for lane, name in NAMES.items()],
-        rows=rows,
-    )
+def drawing(title: str, turns: Iterable[Turn], *, live: bool) -> Drawing:
+    """The drawing of these turns, in the order of time."""
+    ordered = sorted(turns, key=lambda turn: turn.at)
+    return Drawing(title, _cut(list(folded(ordered, lambda turn: turn.key, _others))), live)
 
 
-def _row(turn: Turn, y: int, now: bool) -> Row:
-    start, stop = _PLACES[turn.source], _PLACES[turn.target]
-    alone = turn.source == turn.target
-    words = format.gist(turn.text, 46 - len(turn.code) // 2) if turn.text else ""
-    who, whom = NAMES[turn.source], NAMES[turn.target]
-    said = f"{turn.code} {turn.text}".strip()
-    return Row(
-        turn=turn,
-        y=y,
-        start=_percent(start),
-        stop=_percent(stop),
-        label=_percent(start + 1.5 if alone else (start + stop) / 2),
-        anchor="start" if alone else "middle",
-        right=stop > start,
-        alone=alone,
-        time="" if turn.kind == "fold" else format.clock(turn.at),
-        words=words,
-        sentence=f"{who}: {said}." if alone else f"{who} to {whom}: {said}.",
-        now=now,
-    )
-
-
-def _percent(value: float) -> str:
-    return f"{value:.1f}%"
-
-
-def _folded(turns: list[Turn]) -> list[Turn]:
-    """Runs of the same key are their first, how many more, and their last."""
-    found: list[Turn] = []
-    for key, run in itertools.groupby(turns, key=lambda turn: turn.key):
-        same = list(run)
-        if key and len(same) > _POLLS_SHOWN:
-            middle = replace(same[1], text=f"{len(same) - 2} more of these", seq=None, kind="fold")
-            found += [same[0], middle, same[-1]]
-        else:
-            found += same
-    return found
+def _others(run: list[Turn]) -> Turn:
+    return replace(run[1], text=f"{len(run) - 2} more of these", seq=None, kind="fold")
 
 
 def _cut(turns: list[Turn]) -> list[Turn]:
@@ -157,7 +107,7 @@ def of_call(session: Workspace, call: Call) -> Drawing:
     """A call with everything the server asked meanwhile; with its task, when it became one."""
     task = session.client_tasks.tasks.get(call.task_id or "")
     turns = _call_turns(session, call, task)
-    return drawing(call.id, f"/s/{session.id}", f"Call {call.id.lstrip('c')}", turns, live=not call.settled)
+    return drawing(f"Call {call.id.lstrip('c')}", turns, live=not call.settled)
 
 
 def of_client_task(session: Workspace, task: ClientTask) -> Drawing:
@@ -165,10 +115,10 @@ def of_client_task(session: Workspace, task: ClientTask) -> Drawing:
     call = session.calls.get(task.call_id or "")
     turns = _task_turns(task) + _ask_turns(session, task.asks) if call is None else _call_turns(session, call, task)
     live = task.live or (call is not None and not call.settled)
-    return drawing(task.id, f"/s/{session.id}", f"Task {task.id[1:]}", turns, live=live)
+    return drawing(f"Task {task.id[1:]}", turns, live=live)
 
 
-def of_receiver_task(session: Workspace, task: ReceiverTask) -> Drawing:
+def of_receiver_task(task: ReceiverTask) -> Drawing:
     """A task that Parley executes for the server."""
     turns: list[Turn] = []
     for visit in task.visits:
@@ -178,7 +128,7 @@ def of_receiver_task(session: Workspace, task: ReceiverTask) -> Drawing:
                 turns.append(Turn(visit.at, "parley", "server", "", "a task, working", None))
                 turns.append(Turn(visit.at, "parley", "person", "", "the ask, in the inbox", None, "asks"))
             case "status":
-                kind = "end" if visit.text in ("completed", "failed", "cancelled") else "tells"
+                kind = "end" if visit.text in TERMINAL else "tells"
                 turns.append(Turn(visit.at, "parley", "server", _SHORT, visit.text, None, kind))
             case "answered":
                 turns.append(Turn(visit.at, "person", "parley", "", visit.text))
@@ -188,8 +138,7 @@ def of_receiver_task(session: Workspace, task: ReceiverTask) -> Drawing:
                 turns.append(Turn(visit.at, "server", "parley", _POLL, visit.text, visit.seq, key=_POLL))
             case method:
                 turns.append(Turn(visit.at, "server", "parley", method, visit.text, visit.seq))
-    live = not task.terminal and task.gone is None
-    return drawing(task.id, f"/s/{session.id}", f"Task {task.id[1:]}", turns, live=live)
+    return drawing(f"Task {task.id[1:]}", turns, live=task.live)
 
 
 def _call_turns(session: Workspace, call: Call, task: ClientTask | None) -> list[Turn]:
@@ -261,14 +210,12 @@ def _ask_turns(session: Workspace, ids: Iterable[str]) -> list[Turn]:
     for ask in (session.inbox.asks[one] for one in ids if one in session.inbox.asks):
         turns.append(Turn(ask.asked_at, "server", "parley", ask.method, "", ask.message_seq, "asks"))
         turns.append(Turn(ask.asked_at, "parley", "person", "", ask.message or ask.kind, None, "asks"))
-        if ask.settled_at is not None:
-            turns += _settled(ask, ask.settled_at)
+        if ask.settled_at is None:
+            continue
+        if ask.state == "answered" and ask.answer is not None:
+            who: Lane = "parley" if ask.recorded else "person"
+            turns.append(Turn(ask.settled_at, who, "parley", "", ask.answer.action))
+            turns.append(Turn(ask.settled_at, "parley", "server", "", "the answer"))
+        else:
+            turns.append(Turn(ask.settled_at, "parley", "parley", "", f"the question is {ask.state}"))
     return turns
-
-
-def _settled(ask: Ask, at: float) -> list[Turn]:
-    if ask.state == "answered" and ask.answer is not None:
-        who: Lane = "parley" if ask.recorded else "person"
-        said = [Turn(at, who, "parley", "", ask.answer.action)]
-        return [*said, Turn(at, "parley", "server", "", "the answer")]
-    return [Turn(at, "parley", "parley", "", f"the question is {ask.state}")]

@@ -9,7 +9,6 @@ from app.sessions import Workspace
 from app.web.calls.card import (
     CARDS,
     CallCard,
-    call_card,
     is_call_of,
     recent_calls,
 )
@@ -110,7 +109,7 @@ def tool_page(session: Workspace, key: str) -> Tool | None:
         else None,
         whole=json_tree.tree(raw, open_depth=2, label="The tool as the server listed it"),
         time_limit=time_limit + (", renewed by progress" if options.reset_timeout_on_progress else ""),
-        cards=[call_card(session, call) for call in recent],
+        cards=[CallCard(session, call) for call in recent],
     )
 
 

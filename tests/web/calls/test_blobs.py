@@ -14,7 +14,7 @@ from app.core.calls import Call
 from app.core.wire import Finding
 from app.sessions import Session
 from app.web.calls import media
-from app.web.calls.card import call_card, error_name
+from app.web.calls.card import CallCard, error_name
 from tests.web.asgi import Visitor
 
 EVIL = "<script>alert(1)</script>"
@@ -138,7 +138,7 @@ async def test_a_large_result_comes_in_parts(client: Visitor, victim: Session):
         call = keep(victim, result, cid=cid)
         assert call.reply is not None
         assert len(call.reply) > 1_000_000
-        card = call_card(victim, call)
+        card = CallCard(victim, call)
         assert card.too_large
         base = f"/s/{victim.id}/calls/{cid}"
         shown = await client.get(f"{base}/shown", hx_request="true")

@@ -10,9 +10,11 @@ import pytest
 from starlette.applications import Starlette
 
 from app.sessions import Session
+from app.web.calls.card import CallCard
+from app.web.kit.templates import fragment
 from app.web.live import stream
 from app.web.tasks import sequence
-from app.web.tasks.running import running_card
+from app.web.tasks.running import RunningCard
 from tests.drive import ME, call_tool, connected, settled, until
 from tests.drive_tasks import DONE, begin, task_of, task_peer
 from tests.web.asgi import Visitor
@@ -184,6 +186,7 @@ async def drawn(session: Session) -> tuple[sequence.Drawing, sequence.Drawing]:
     task = await task_of(session, started)
     await until(session, lambda: session.open_asks)
     during = sequence.of_call(session, started)
+    assert fragment("tasks/_sequence.html", card=CallCard(session, started)).count('aria-current="step"') == 1
     await session.asks.answer(session.inbox.open[0], {"action": "accept", "content": {"name": "Ines"}}, ME)
     await settled(session, started)
     await until(session, lambda: not task.live)
@@ -194,9 +197,8 @@ async def test_a_task_is_drawn_between_you_parley_and_the_server(victim: Session
     with task_peer(script=[["progress", 1, 2], ["elicit"], ["finish", DONE]]) as peer:
         await connected(victim, peer.target)
         during, after = await drawn(victim)
-        assert [row.now for row in during.rows].count(True) == 1 and during.rows[-1].now
-        assert not any(row.now for row in after.rows)
-        said = [(row.turn.source, row.turn.target, row.turn.code) for row in after.rows]
+        assert during.live and not after.live
+        said = [(turn.source, turn.target, turn.code) for turn in after.turns]
         for wanted in (
             ("person", "parley", ""),
             ("parley", "server", "tools/call"),
@@ -206,7 +208,7 @@ async def test_a_task_is_drawn_between_you_parley_and_the_server(victim: Session
             ("parley", "person", ""),
         ):
             assert wanted in said, (wanted, said)
-        assert [row.turn.at for row in after.rows] == sorted(row.turn.at for row in after.rows)
+        assert [turn.at for turn in after.turns] == sorted(turn.at for turn in after.turns)
         [call] = [one for one in victim.calls.values() if one.task_id]
         for page in (f"/s/{victim.id}/calls/{call.id}", f"/s/{victim.id}/tasks/{call.task_id}"):
             html = (await client.get(page)).text
@@ -214,7 +216,8 @@ async def test_a_task_is_drawn_between_you_parley_and_the_server(victim: Session
             labelled = re.search(r'role="img" aria-labelledby="(\S+) (\S+)"', svg)
             assert labelled and f'<title id="{labelled[1]}">' in svg and f'<desc id="{labelled[2]}">' in svg
             assert "The same as a list" in html and "Server to Parley: elicitation/create" in html
-            assert "style=" not in svg and svg.count("<g class=") == len(after.rows)
+            assert 'aria-current="step"' not in html
+            assert "style=" not in svg and svg.count("<g class=") == len(after.turns)
 
 
 async def test_many_polls_are_folded_in_the_life_and_in_the_drawing(victim: Session):
@@ -225,10 +228,10 @@ async def test_many_polls_are_folded_in_the_life_and_in_the_drawing(victim: Sess
         for number in range(1, 7):
             victim.client_tasks.poll_now(task)
             await until(victim, lambda wanted=number: task.polls >= wanted)  # type: ignore[misc]
-        rows = sequence.of_client_task(victim, task).rows
-        assert sum(row.turn.code == "tasks/get" for row in rows) == 3
-        assert any(row.turn.kind == "fold" and "more of these" in row.words for row in rows)
-        life = running_card(victim, task, alone=True).life
+        turns = sequence.of_client_task(victim, task).turns
+        assert sum(turn.code == "tasks/get" for turn in turns) == 3
+        assert any(turn.kind == "fold" and "more of these" in turn.words for turn in turns)
+        life = RunningCard(victim, task).life
         assert [step.side for step in life].count("fold") == 1
         await call_tool(victim, "release")
         await settled(victim, started)
@@ -249,8 +252,8 @@ async def test_a_plain_call_and_a_receiver_task_are_drawn_too(victim: Session, c
     await until(victim, lambda: victim.open_asks)
     [task] = victim.asks.tasks.values()
     await until(victim, lambda: task.status == "input_required")
-    drawing = sequence.of_receiver_task(victim, task)
-    assert [row.now for row in drawing.rows][-1] and drawing.rows[0].turn.code == "elicitation/create"
+    drawing = sequence.of_receiver_task(task)
+    assert drawing.live and drawing.turns[0].code == "elicitation/create"
     html = (await client.get(f"/s/{victim.id}/tasks/{task.id}")).text
     assert '<svg class="seq"' in html and "Parley to You: the ask" in html
     patch = tab_of(victim, "task", task.id).patch()
