@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import quote
 
 import anyio
 from starlette.requests import Request
@@ -16,10 +15,11 @@ from app.web.calls.card import recent_calls
 from app.web.kit import html
 from app.web.kit.frame import counts, nav
 from app.web.kit.responses import in_json
-from app.web.kit.words import text_of
-from app.web.lists.keys import item_keys
-from app.web.resources.routes import resource_href
-from app.web.tools.links import tool_links
+from app.web.lists.item import Item
+from app.web.prompts.routes import Prompt
+from app.web.resources.routes import Resource
+from app.web.resources.template import Template
+from app.web.tools.tool import Tool
 
 TOOLS: Final = 5_000
 RESOURCES: Final = 2_000
@@ -54,8 +54,9 @@ def items(session: Workspace) -> list[dict[str, Any]]:
         _item("page", "All sessions", "the first page", "/", "up"),
         _item("page", "About", "settings and limits", "/about", "loglist"),
     ]
-    links = tool_links(session, TOOLS)
-    found += [_item("tool", one.name, one.title or one.description, one.href, "tool") for one in links]
+    found += [
+        _item("tool", one.label, one.title or one.description, one.href(), "tool") for one in Tool.first(session, TOOLS)
+    ]
     found += _offered(session)
     found += [
         _item("call", f"{call.subject}", f"{call.id}, {call.state}", f"{base}/calls/{call.id}", "run")
@@ -69,26 +70,16 @@ _LISTS: Final[tuple[ListName, ...]] = ("resources", "templates", "prompts")
 
 def _offered(session: Workspace) -> list[dict[str, Any]]:
     """Prompts, templates and resources, as far as they are known."""
-    base, found = f"/s/{session.id}", []
-    for name, kind, path in (("prompts", "prompt", "prompts"), ("templates", "template", "resources/templates")):
-        listed = session.lists[name].items[:RESOURCES]  # type: ignore[index]
-        for key, one in zip(item_keys(listed), listed, strict=True):
-            item = one if isinstance(one, dict) else {}
-            label = text_of(item.get("name")) or text_of(item.get("uriTemplate")) or key
-            detail = text_of(item.get("title")) or text_of(item.get("uriTemplate")) or text_of(item.get("description"))
-            found.append(
-                _item(
-                    kind,
-                    label,
-                    detail,
-                    f"{base}/{path}/{quote(key, safe='~')}",
-                    "prompt" if kind == "prompt" else "res",
-                )
-            )
-    for one in session.lists["resources"].items[:RESOURCES]:
-        if isinstance(one, dict) and isinstance(one.get("uri"), str):
-            detail = text_of(one.get("title")) or text_of(one.get("name"))
-            found.append(_item("resource", one["uri"], detail, resource_href(session, one["uri"]), "res"))
+    found: list[dict[str, Any]] = []
+    kinds: tuple[tuple[type[Item], str], ...] = ((Prompt, "prompt"), (Template, "res"))
+    for of, icon in kinds:
+        for one in of.first(session, RESOURCES):
+            uri = one.text("uriTemplate")
+            detail = one.text("title") or uri or one.description
+            found.append(_item(of.list_name[:-1], one.name or uri or one.key, detail, one.href(), icon))
+    for one in Resource.first(session, RESOURCES):
+        if isinstance(one.said.get("uri"), str):
+            found.append(_item("resource", one.key, one.title, one.href(), "res"))
     return found
 
 

@@ -15,7 +15,7 @@ from app.web.kit import format
 from app.web.kit.html import Html
 from app.web.kit.words import STATE_WORDS, text_of, transport_words
 from app.web.log.row import log_rows
-from app.web.tools.links import ToolLink, tool_links
+from app.web.tools.tool import Tool
 
 RAIL_TOOLS = 200
 
@@ -90,7 +90,7 @@ class Shell:
     lead: str
     waiting: int
     nav: list[NavItem]
-    tools: list[ToolLink]
+    tools: list[Tool]
     tools_total: int
     tool_key: str | None
     numbers: dict[str, str]
@@ -192,7 +192,7 @@ def shell(
         lead=lead,
         waiting=session.open_asks,
         nav=nav(session, numbers),
-        tools=tool_links(session, RAIL_TOOLS, brief=True),
+        tools=Tool.first(session, RAIL_TOOLS),
         tools_total=len(session.tools.items),
         tool_key=tool_key,
         numbers=numbers,

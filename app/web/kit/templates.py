@@ -101,6 +101,7 @@ jinja.filters.update(
     prose=html.prose,
     gist=format.gist,
     plural=format.plural,
+    type_words=format.type_words,
     figure=measured,
 )
 
