@@ -22,7 +22,7 @@ from app.core.times import wire_time
 from app.web.door.root import at, root
 from app.web.kit import format, html
 from app.web.kit.html import Html
-from app.web.kit.words import CALL_WORDS, LAMPS, LEVEL_WORDS, STATE_WORDS
+from app.web.kit.words import CALL_WORDS, LAMPS, LEVEL_WORDS, STATE_WORDS, transport_words
 
 _ADDRESSES = frozenset(
     {"href", "src", "action", "formaction", "hx-get", "hx-post", "hx-sse:connect"}
@@ -102,6 +102,7 @@ jinja.filters.update(
     gist=format.gist,
     plural=format.plural,
     type_words=format.type_words,
+    transport_words=transport_words,
     figure=measured,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ from app.web.kit import html
 _INDEX = re.compile(r"~(\d{1,6})")
 
 
+@functools.lru_cache(maxsize=1_024)
 def _speakable(name: str) -> bool:
     if not name or len(name) > 500 or _INDEX.fullmatch(name):
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar
 
 from app.core.tasks.running import Support, support_of
@@ -73,7 +74,7 @@ class Tool(Item):
     @property
     def detail(self) -> str:
         """The names of its arguments."""
-        return ", ".join(one.name for one in self.arguments[:12]) or "no arguments"
+        return ", ".join(one.name for one in self._arguments(12)) or "no arguments"
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -89,7 +90,8 @@ class Tool(Item):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*self.hints, self.task) if self.task else self.hints
+        task = self.task
+        return (*self.hints, task) if task else self.hints
 
     @property
     def schema(self) -> Any:
@@ -104,12 +106,15 @@ class Tool(Item):
     @property
     def arguments(self) -> list[Argument]:
         """The arguments that its schema names; [] when that is no object schema."""
+        return self._arguments(_ARGUMENTS)
+
+    def _arguments(self, most: int) -> list[Argument]:
         schema = self.said.get("inputSchema")
         if not isinstance(schema, dict) or not isinstance(properties := schema.get("properties"), dict):
             return []
         wanted = schema.get("required")
         required = {one for one in wanted if isinstance(one, str)} if isinstance(wanted, list) else set()
-        return [Argument(name, sub, name in required) for name, sub in list(properties.items())[:_ARGUMENTS]]
+        return [Argument(name, sub, name in required) for name, sub in islice(properties.items(), most)]
 
     @property
     def support(self) -> Support:
