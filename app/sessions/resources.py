@@ -63,10 +63,12 @@ class Resources:
             raise Conflict("The server did not declare `resources.subscribe`. Compose the request by hand to force it.")
         verb = "subscribe" if wanted else "unsubscribe"
         call = self._session.start_call(f"resources/{verb}", {"uri": uri}, by=by)
-        self._session.start_soon(self._agreed, uri, wanted, call)
+        self._session.start_soon(self._agreed, uri, wanted, call, self._one(uri).updates)
         return call
 
-    async def _agreed(self, uri: str, wanted: bool, call: Call) -> None:
+    async def _agreed(self, uri: str, wanted: bool, call: Call, heard: int) -> None:
+        """What became of it. `heard` is how many changes were known before; one may have followed at once, and is read
+        as if it had come after."""
         info = self._session.info
         await self._session.until(lambda: call.settled, None, call.id)
         if self._session.info is not info:
@@ -75,6 +77,8 @@ class Resources:
         if call.state == "done":
             one.subscribed, one.refused = wanted, ""
             one.since = self._session.wall() if wanted else None
+            if wanted and one.updates > heard:
+                self._read_soon(one)
         else:
             one.refused = call.error.message if call.error is not None else "It was cancelled."
         self._session.changed("resource.changed", uri)
@@ -89,11 +93,15 @@ class Resources:
         one.updated_at = self._session.wall()
         self._session.changed("resource.changed", uri)
         if one.subscribed:
-            if one.reading:
-                one.again = True
-            else:
-                one.reading = True
-                self._session.start_soon(self._read_again, one)
+            self._read_soon(one)
+
+    def _read_soon(self, one: Watched) -> None:
+        """Read it, or once more when that is under way."""
+        if one.reading:
+            one.again = True
+        else:
+            one.reading = True
+            self._session.start_soon(self._read_again, one)
 
     async def _read_again(self, one: Watched) -> None:
         info = self._session.info

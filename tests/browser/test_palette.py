@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.parley import Parley
 from tests.browser.test_looks import axe
@@ -171,3 +171,21 @@ def test_the_drawer_grows_by_keyboard_and_stays_so(page: Page, demo: Callable[[]
     again = page.locator("#drawer").bounding_box()
     assert again is not None
     assert again["height"] == after["height"]
+
+
+def test_typing_on_while_the_filter_asks_is_no_failure(page: Page, demo: Callable[[], str], parley: Parley):
+    base = demo()
+    talk(parley, base.removeprefix(parley.origin), "needle one")
+    page.goto(f"{base}/log")
+    expect(page.locator("#pill")).to_have_attribute("data-state", "live")
+    held: list[Route] = []
+    page.route(re.compile(r"/log\?q=need&"), lambda route: held.append(route))
+    page.evaluate("() => { window.asked = 0; document.addEventListener('htmx:config:request', () => window.asked++); }")
+    with page.expect_request(re.compile(r"/log\?q=need&")):
+        page.fill("#logfilter", "need")
+    page.fill("#logfilter", "no such needle")
+    page.wait_for_function("() => window.asked === 2")
+    held[0].continue_()
+    expect(page.locator("#log-matching")).to_have_text(re.compile("^0 of"))
+    expect(page.locator("#found > li")).to_have_count(0)
+    expect(page.locator(".toast")).to_have_count(0)

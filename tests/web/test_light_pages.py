@@ -2,6 +2,7 @@
 
 import base64
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,8 @@ import pytest
 from app.core.json import text as jsontext
 from app.sessions import Session
 from app.settings import Limits
-from app.web.calls import card, result
-from app.web.session import overview
-from app.web.tasks import routes
+from app.web.calls import result
+from app.web.kit import frame
 from tests.drive import RawPeer, call_tool, connected, until
 from tests.web.asgi import Visitor
 from tests.web.tabs import tab_of
@@ -74,26 +74,47 @@ async def test_h12_a_request_is_answered_and_edited_without_its_picture_on_the_p
 
 
 @pytest.mark.requirement("H12")
-@pytest.mark.parametrize("path", ["", "/calls", "/calls/{call}", "/tasks"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "",
+            "/calls",
+            "/calls/{call}",
+            "/tasks",
+            "/tools",
+            "/resources",
+            "/resources/templates",
+            "/prompts",
+            "/roots",
+        ),
+        *("/log", "/log/{seq}", "/logging", "/stderr", "/inbox", "/subscriptions", "/resources/one?uri=file:///a"),
+    ],
+)
 async def test_h12_a_page_makes_no_json_and_json_makes_no_page(
     victim: Session, client: Visitor, script: Visitor, raw: Raw, monkeypatch: pytest.MonkeyPatch, path: str
 ):
     await connected(victim, raw().target)
     reply = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}'
     done = await call_tool(victim, "say", {"lines": [reply]})
-    address = f"/s/{victim.id}{path.format(call=done.id)}"
+    seq = victim.messages.last(1)[0].seq
+    address = f"/s/{victim.id}{path.format(call=done.id, seq=seq)}"
     before = await script.json(address)
 
     def unwanted(*_: Any, **__: Any) -> Any:
         raise AssertionError("nobody asked for this")
 
+    rooms = [module for name, module in list(sys.modules.items()) if name.startswith("app.web.")]
+    askers = {"wants_json", "in_json", "is_json", "mcp_json"}
     json_makers = [
-        (overview, "overview_json"),
-        (card, "_small_result"),
-        (card, "call_json"),
-        (routes, "running_json"),
+        (module, name)
+        for module in rooms
+        for name in vars(module)
+        if name.endswith("_json") and name not in askers and not module.__name__.startswith("app.web.kit.")
     ]
-    page_makers = [(overview, "shell"), (card, "shell"), (result, "shown_of"), (routes, "shell")]
+    page_makers = [(module, "shell") for module in rooms if module is not frame and "shell" in vars(module)]
+    page_makers.append((result, "shown_of"))
+    assert len(json_makers) > 20 and len(page_makers) > 10
     with monkeypatch.context() as patched:
         for module, name in json_makers:
             patched.setattr(module, name, unwanted)

@@ -92,8 +92,8 @@ class _Plan:
 async def form(request: Request) -> Response:
     """The connect form of a session; `target` is a kept one to fill it with."""
     values = {"like": target} if (target := request.query_params.get("target")) else None
-    page = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
-    return await show(request, page, page.as_json)
+    filled = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
+    return await show(request, filled, filled.as_json)
 
 
 async def connect(request: Request) -> Response:

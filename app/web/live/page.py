@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -50,20 +50,20 @@ class Pages:
     """Every page by its name, and what surrounds them all."""
 
     def __init__(self, pages: Iterable[Page], around: Shown, notice: Live) -> None:
-        self._pages, self._around, self._notice = {page.name: page for page in pages}, around, notice
+        self._around = around
+        self._shown = {page.name: _shown(page, around, notice) for page in pages}
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._pages)
+        return iter(self._shown)
 
     def shown(self, name: str) -> Shown:
         """What a tab of this page shows that can change; of a page that nobody knows, what surrounds it."""
-        page, around = self._pages.get(name), self._around
-        if page is None:
-            return around
-        numbers = page.numbers
-        return Shown(
-            (*around.live, *([self._notice] if page.notice else []), *page.live),
-            lambda session: {**around.numbers(session), **numbers(session)},
-            around.rows,
-            around.late,
-        )
+        return self._shown.get(name, self._around)
+
+
+def _shown(page: Page, around: Shown, notice: Live) -> Shown:
+    def numbers(session: Workspace) -> dict[str, str]:
+        return {**around.numbers(session), **page.numbers(session)}
+
+    live = (*around.live, *([notice] if page.notice else []), *page.live)
+    return replace(around, live=live, numbers=numbers)

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 
 from app.core.targets import HttpTarget, StdioTarget, target_digest
 from app.egress import EgressError, split
+from app.sessions import Session
 from app.sessions.identity import LOCAL
 from app.settings import Settings, local
 from app.store import FILE
@@ -48,6 +49,30 @@ async def listed(visitor: Visitor) -> list[dict[str, Any]]:
 
 def kept_of(app: Starlette, index: int = 0) -> Any:
     return app.state.registry.store.of("local")[index]
+
+
+# -------------------------------------------------------------------------------------------------------------- look
+
+
+async def looked_at(visitor: Visitor, path: str, field: str, text: str) -> str:
+    answer = await visitor.form(path, {"transport": "stdio", "_preview": field, field: text}, hx_request="true")
+    assert answer.status == 200
+    return answer.text
+
+
+async def test_what_is_typed_is_looked_at_and_nothing_starts(client: Visitor, script: Visitor, victim: Session):
+    session = f"/s/{victim.id}"
+    for path in ("/s", f"{session}/connect"):
+        parts = await looked_at(client, path, "command_line", "python 'a b' --token canary")
+        assert re.findall('<code class="chip">(.*?)</code>', parts) == ["python", "a b", "--token", "•••"]
+        assert "still open" in await looked_at(client, path, "command_line", "python 'a b")
+        assert 'value="1" selected' in await looked_at(client, path, "env_name", "API_KEY")
+        assert 'value="" selected' in await looked_at(client, path, "header_name", "X-Team")
+        assert 'class="err"' in await looked_at(client, path, "mcp_json", '{"mcpServers": {')
+        assert 'class="err"' not in await looked_at(client, path, "mcp_json", '{"a": {"command": "x"}}')
+        assert (await looked_at(client, path, "something else", "x")).strip() == ""
+    assert [one["url"] for one in (await script.json("/"))["sessions"]] == [session]
+    assert (await script.json(session))["connection"]["state"] == "none"
 
 
 # -------------------------------------------------------------------------------------------------------------- keep
