@@ -99,10 +99,6 @@ class Shell:
         return self.session.info.state
 
     @property
-    def version(self) -> str:
-        return self.session.info.protocol_version or "" if self.state in {"ready", "lost"} else ""
-
-    @property
     def lead(self) -> str:
         """What there is to say of the connection in one line."""
         info = self.session.info

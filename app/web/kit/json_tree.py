@@ -84,6 +84,14 @@ class _Tree:
         """What was written so far."""
         return Markup("".join(self.out))
 
+    def framed(self, label: str, source: str) -> Markup:
+        """The same as an element; `source` is the address that gives what was not written."""
+        inside = self.html
+        asks = f' data-tree="{esc(at(source))}"' if source else ""
+        return Markup(
+            f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>'
+        )
+
     def write(self, key: str | None, value: Any, depth: int, pointer: str, part: str = "") -> None:
         self.left -= 1
         label = _key(key) if key is not None else ""
@@ -160,11 +168,7 @@ def tree(
     cut = ""
     if writer.cut and not source:
         cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>'
-    inside = writer.html
-    asks = f' data-tree="{esc(at(source))}"' if source else ""
-    return Markup(
-        f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>{cut}'
-    )
+    return writer.framed(label, source) + Markup(cut)
 
 
 def branch(value: Any, offset: int, *, max_nodes: int = 1_000, max_string: int = MAX_STRING) -> Markup:
@@ -180,11 +184,7 @@ def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
     writer = _Tree(0, 0, 200, frozenset(), lazy=True)
     for pointer, value in found:
         writer.write(pointer or "(the whole)", value, 1, pointer, pointer[1:])
-    inside = writer.html
-    return Markup(
-        f'<div class="json" role="group" aria-label="Found" tabindex="0" data-tree="{esc(at(source))}" hx-ignore>'
-        f"{inside}</div>"
-    )
+    return writer.framed("Found", source)
 
 
 def at_pointer(value: Any, pointer: str) -> Any:

@@ -1,7 +1,6 @@
 """One thing that a server listed, with the words that its line and its page show of it.
 
 A tool, a resource, a template and a prompt are alike as far as this; each has a class of its own beside its pages.
-Knows no route.
 """
 
 from __future__ import annotations
@@ -9,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
+
+from starlette.requests import Request
 
 from app.core.figures import measured
 from app.core.lists import Listing
@@ -61,9 +62,10 @@ class Item:
         return [cls.at(session, index) for index in range(min(most, len(cls.listing(session).items)))]
 
     @classmethod
-    async def named(cls, session: Workspace, key: str) -> Self:
-        """The item that a key stands for; waited for where the list may be on its way. Raises Denied when the server
+    async def named(cls, request: Request) -> Self:
+        """The item that an address names; waited for where the list may be on its way. Raises Denied when the server
         has nothing of that name."""
+        session, key = request.state.session, request.path_params["name"]
         index = find_item(cls.listing(session), key)
         if index is None:
             index = find_item(await session.lists.known(cls.list_name, LOOK_SECONDS), key)

@@ -126,10 +126,6 @@ class LogMatches:
     """Up to which message it looked."""
     methods: list[str]
 
-    @property
-    def active(self) -> bool:
-        return bool(self.filter)
-
 
 def matches(
     session: Workspace,

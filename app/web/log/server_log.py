@@ -74,18 +74,6 @@ class LoggingView:
         self.kept, self.matching = len(kept), len(found)
         self.lines, self.stderr = found[: -LINES - 1 : -1], stderr[: -STDERR_LINES - 1 : -1]
 
-    @property
-    def count(self) -> int:
-        return self.session.server_log.count
-
-    @property
-    def stderr_count(self) -> int:
-        return self.session.stderr.count - self.session.stderr.by_probe
-
-    @property
-    def offered(self) -> bool:
-        return self.session.info.offers("logging")
-
 
 @dataclass(slots=True)
 class Logging(Context):

@@ -106,17 +106,13 @@ def _page(prompt: Prompt, values: dict[str, str], missing: list[str], filled_fro
     )
 
 
-async def _find(request: Request) -> Prompt:
-    return await Prompt.named(request.state.session, request.path_params["name"])
-
-
 @page(
     "prompt",
     cards(lambda view, call: not call.quiet and is_get_of(call, name_of(view.session.lists["prompts"], view.of))),
 )
 async def prompt(request: Request) -> Response:
     """The page of a prompt; with `from` its form as in that call."""
-    prompt = await _find(request)
+    prompt = await Prompt.named(request)
     call = prompt.session.calls.get(request.query_params.get("from", ""))
     given = (call.params or {}).get("arguments") if call and is_get_of(call, prompt.said.get("name")) else None
     values = {name: text for name, text in given.items() if isinstance(text, str)} if isinstance(given, dict) else {}
@@ -130,7 +126,7 @@ async def prompt(request: Request) -> Response:
 
 async def get(request: Request) -> Response:
     """Ask for the prompt. An argument that must be there and is not comes back with a sentence, unless it is forced."""
-    prompt = await _find(request)
+    prompt = await Prompt.named(request)
     if not request_bodies.is_form(request):
         raise invalid({"": ["Scripts get a prompt by POST /s/{sid}/calls with the method prompts/get."]})
     body = await request_bodies.read(request)

@@ -91,10 +91,6 @@ def _page(one: Template, values: dict[str, str], refused: str = "") -> TemplateP
     return TemplatePage(surroundings, one, fields, problem, uri, refused)
 
 
-async def _find(request: Request) -> Template:
-    return await Template.named(request.state.session, request.path_params["name"])
-
-
 def _typed(body: request_bodies.Body) -> dict[str, str]:
     """The fields of a form that hold arguments; of a JSON body its `arguments`."""
     if body.is_form:
@@ -106,7 +102,7 @@ def _typed(body: request_bodies.Body) -> dict[str, str]:
 @page("template")
 async def template(request: Request) -> Response:
     """The page of a template; values of variables may stand in the query."""
-    one = await _find(request)
+    one = await Template.named(request)
     made = _page(one, {name[4:]: text for name, text in request.query_params.items() if name.startswith("arg.")})
     names = [each.name for each in made.fields]
     return await show(
@@ -116,7 +112,7 @@ async def template(request: Request) -> Response:
 
 async def expand(request: Request) -> Response:
     """The URI that the values make, while they are typed."""
-    made = _page(await _find(request), _typed(await request_bodies.read(request)))
+    made = _page(await Template.named(request), _typed(await request_bodies.read(request)))
     if wants_json(request):
         return await in_json(lambda: {"uri": made.uri, "error": made.problem or None})
     return in_html(fragment("resources/_expanded.html", uri=made.uri, problem=made.problem))
@@ -124,7 +120,7 @@ async def expand(request: Request) -> Response:
 
 async def read_template(request: Request) -> Response:
     """Expand the template and read what it names: on to the page of that resource."""
-    one = await _find(request)
+    one = await Template.named(request)
     typed = _typed(await request_bodies.read(request))
     made = _page(one, typed)
     if made.problem or not made.uri or (made.fields and not any(typed.get(each.name) for each in made.fields)):

@@ -83,10 +83,6 @@ def _json(tool: Tool) -> dict[str, Any]:
     return {"tool": tool.raw, "key": tool.key}
 
 
-async def _find(request: Request) -> Tool:
-    return await Tool.named(request.state.session, request.path_params["name"])
-
-
 async def _submitted(request: Request) -> tuple[Entries, bool]:
     """What was posted, and whether it is much."""
     pairs = await request_bodies.pairs(request)
@@ -103,7 +99,7 @@ def _of_tool(view: View, call: Call) -> bool:
 @page("tool", cards(_of_tool))
 async def tool(request: Request) -> Response:
     """The page of a tool, its form filled as in its newest call, or as in the call `from`; `as=json` in the box."""
-    tool = await _find(request)
+    tool = await Tool.named(request)
     if wants_json(request):
         return await in_json(lambda: _json(tool))
     wanted = request.query_params.get("from")
@@ -125,7 +121,7 @@ async def _filled(tool: Tool, call: Call | None, *, in_box: bool, much: bool = F
 
 async def form(request: Request) -> Response:
     """Draw the form anew: one of its buttons, another alternative, the other mode, or earlier arguments."""
-    tool = await _find(request)
+    tool = await Tool.named(request)
     entries, much = await _submitted(request)
     fill = entries.first("_fill")
     if fill in {"last", "new"}:
@@ -149,7 +145,7 @@ async def form(request: Request) -> Response:
 
 async def check(request: Request) -> Response:
     """What is wrong with the JSON as it stands now, with its place."""
-    tool = await _find(request)
+    tool = await Tool.named(request)
     entries, much = await _submitted(request)
     entries.set_all("_mode", ["json"])
 
@@ -164,7 +160,7 @@ async def check(request: Request) -> Response:
 
 async def call(request: Request) -> Response:
     """Send it; 422 with sentences beside the fields when it does not fit, unless it is to be sent anyway."""
-    tool = await _find(request)
+    tool = await Tool.named(request)
     if not request_bodies.is_form(request):
         raise invalid({"": ["Scripts call a tool by POST /s/{sid}/calls."]})
     entries, much = await _submitted(request)
