@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -159,7 +160,6 @@ def _target(word: str | None, command: list[str] | None) -> StdioTarget | DemoTa
 
 def _program(name: str) -> str:
     import shutil
-    from contextlib import suppress
 
     if shutil.which(name) is not None:
         return name
@@ -199,7 +199,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     """Command line before `PARLEY_*` before the file before the preset."""
     from pydantic import ValidationError
 
-    from app.settings import local
+    from app.settings import default_data_dir, local
 
     # Taken out, so that no child process can find it: not in its own environment, nor by a look at ours.
     token = process.take_variable("PARLEY_TOKEN")
@@ -226,9 +226,12 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         return names.get(key) or f"{key} in {file}"
 
     if "data_dir" not in changes:
-        changes["data_dir"] = _data_dir()
-    if isinstance(changes.get("token"), str) and not _sendable(changes["token"]):
-        raise _Stop("the token must be at least 16 visible ASCII characters, without spaces")
+        with suppress(RuntimeError):  # of a user who has no home: nothing is kept
+            changes["data_dir"] = default_data_dir()
+    if isinstance(token := changes.get("token"), str):
+        visible = token.isascii() and token.isprintable() and " " not in token
+        if not visible or len(token) < 16:
+            raise _Stop("the token must be at least 16 visible ASCII characters, without spaces")
     try:
         settings = local(**changes)
         if settings.roots:
@@ -253,16 +256,6 @@ def _check_roots(roots: Sequence[str]) -> None:
         except ValidationError as fault:
             why = fault.errors()[0]["msg"].removeprefix("Value error, ")
             raise _Stop(f"the root {_shown(uri)} cannot be used: {why}") from fault
-
-
-def _data_dir() -> Path | None:
-    """The usual place; None where the user has no home."""
-    from app.settings import default_data_dir
-
-    try:
-        return default_data_dir()
-    except RuntimeError:
-        return None
 
 
 def _check_host(settings: Settings, name: str) -> None:
@@ -295,10 +288,6 @@ def _read(path: Path, what: str) -> str:
         raise _Stop(f"the {what} {path} cannot be read: {fault.strerror}", _FAILED) from fault
     except ValueError as fault:
         raise _Stop(f"the {what} {path} is not UTF-8 text", _FAILED) from fault
-
-
-def _sendable(token: str) -> bool:
-    return len(token) >= 16 and token.isascii() and token.isprintable() and " " not in token
 
 
 def _warn_of_readers(path: Path) -> None:

@@ -31,9 +31,14 @@ class Page:
         """Raises OSError where it cannot be written."""
         self._folder = Path(tempfile.mkdtemp(prefix="parley-"))  # of this user alone, like what is in it
         self.path = self._folder / "open.html"
+        safe = html.escape(address)
         try:
             with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(_leading_to(address))
+                file.write(
+                    '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+                    f'<meta http-equiv="refresh" content="0; url={safe}"><title>Parley</title>'
+                    f'<p><a href="{safe}">Open Parley</a></p></html>\n'
+                )
         except OSError:
             self.remove()
             raise
@@ -44,15 +49,6 @@ class Page:
             self.path.unlink()
         with suppress(OSError):
             self._folder.rmdir()
-
-
-def _leading_to(address: str) -> str:
-    safe = html.escape(address)
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
-        f'<meta http-equiv="refresh" content="0; url={safe}"><title>Parley</title>'
-        f'<p><a href="{safe}">Open Parley</a></p></html>\n'
-    )
 
 
 def open_browser(address: str) -> Page | None:

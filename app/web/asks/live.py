@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from app.core.events import Event, EventKind
-from app.web.asks.card import FOLDED_ABOVE, ask_card, inbox_view, summary
+from app.web.asks.card import FOLDED_ABOVE, AskCard, inbox_view, summary
 from app.web.kit.html import NOTHING, Html, markup
 from app.web.kit.templates import fragment
 from app.web.live.parts import Each, Said, View, partial
@@ -21,25 +21,25 @@ def _draw(view: View, aid: str, happened: tuple[EventKind, ...]) -> Html:
     here = f"#ask-{aid}"
     if not ask.settled and ("ask.added" in happened or "ask.reopened" in happened):
         # Deleted first: a tab that comes back may hear of the same ask twice.
-        card = ask_card(session, ask, folded=session.open_asks > FOLDED_ABOVE)
-        html = fragment("asks/_card.html", ask=card)
+        card = AskCard(session, ask, folded=session.open_asks > FOLDED_ABOVE)
+        html = fragment("asks/_card.html", card=card)
         return partial(here, NOTHING, "delete") + partial("#asks", html, "beforeend")
-    card = ask_card(session, ask, folded=ask.settled)
+    card = AskCard(session, ask, folded=ask.settled)
     if ask.settled and ("ask.added" in happened or ask.recorded):
         # Nobody saw it open here, so there is no card to settle: it goes straight to the others.
-        html = fragment("asks/_card.html", ask=card)
+        html = fragment("asks/_card.html", card=card)
         return partial(here, NOTHING, "delete") + partial("#settled", html, "afterbegin")
-    state = partial(f"{here}-state", fragment("asks/_state.html", ask=card), "innerHTML")
+    state = partial(f"{here}-state", fragment("asks/_state.html", card=card), "innerHTML")
     if ask.kind == "sampling" and ask.state == "open":
-        state += partial(f"{here}-request", fragment("asks/_request.html", ask=card), "innerHTML")
+        state += partial(f"{here}-request", fragment("asks/_request.html", card=card), "innerHTML")
     return state
 
 
 def _whole(view: View) -> Html:
     """The whole column. Cards that are open on the page stay as they are, with what was typed in them."""
     inbox = inbox_view(view.session)
-    opened = markup(fragment("asks/_card.html", ask=card) for card in inbox.open)
-    settled = markup(fragment("asks/_card.html", ask=card) for card in inbox.settled)
+    opened = markup(fragment("asks/_card.html", card=card) for card in inbox.open)
+    settled = markup(fragment("asks/_card.html", card=card) for card in inbox.settled)
     return partial("#asks", opened, "innerMorph") + partial("#settled", settled, "innerMorph")
 
 

@@ -16,15 +16,16 @@ from app.core.asks import Ask
 from app.core.errors import Invalid
 from app.core.forms import Entries
 from app.sessions import Workspace
-from app.web.asks.card import KINDS, TYPED, AskCard, ask_card, ask_json, filled
+from app.web.asks.card import TYPED, AskCard, ask_json
 from app.web.asks.sampling import edited, typed_edits
-from app.web.asks.stage import STAGE, stage_page, stage_view
+from app.web.asks.stage import STAGE, StagePage, stage_json, stage_of
 from app.web.door.denied import Denied, invalid, unknown
 from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.request_bodies import waiting_seconds
 from app.web.kit.responses import back, by_htmx, done, in_html, in_json, show, show_page, wants_json
 from app.web.kit.templates import Context, fragment
+from app.web.kit.words import ASK_KINDS
 from app.web.live.page import page
 
 
@@ -50,7 +51,12 @@ class AskPage(Context):
     template: ClassVar[str] = "asks/ask.html"
     part: ClassVar[str | None] = "asks/_card.html"
     shell: Shell
-    ask: AskCard
+    card: AskCard
+
+
+def _page(session: Workspace, ask: Ask, **typed: Any) -> AskPage:
+    """The page of an ask, with what was typed into its card when that is shown again."""
+    return AskPage(shell(session, "ask", ASK_KINDS[ask.kind][1], of=ask.id), AskCard(session, ask, **typed))
 
 
 # -------------------------------------------------------------------------------------------------------------- GET
@@ -71,20 +77,21 @@ async def inbox(request: Request) -> Response:
 @page("ask")
 async def ask(request: Request) -> Response:
     """One ask; with `edit` only the form that changes its request, which no page brings along (H12)."""
-    session: Workspace = request.state.session
-    found = _find(request)
+    session, found = _find(request)
     if "edit" not in request.query_params or wants_json(request):
-        return await show(request, lambda: _page(session, found), lambda: ask_json(found))
+        return await show(request, lambda: _page(session, found, whole=True), lambda: ask_json(found))
     if found.kind != "sampling" or found.settled:
         raise unknown("There is no request to edit any more.")
-    return in_html(fragment("asks/_edit_fields.html", ask=ask_card(session, found)))
+    return in_html(fragment("asks/_edit_fields.html", card=AskCard(session, found)))
 
 
 @page("stage", STAGE)
 async def stage(request: Request) -> Response:
     """The sequence of asks at the size of a projector, the inbox in the middle."""
     session: Workspace = request.state.session
-    return await show(request, lambda: stage_page(session), lambda: stage_view(session).as_json())
+    return await show(
+        request, lambda: StagePage(shell(session, "stage", "Stage"), stage_of(session)), lambda: stage_json(session)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- POST
@@ -92,44 +99,39 @@ async def stage(request: Request) -> Response:
 
 async def answer(request: Request) -> Response:
     """Answer an ask. 422 with what is wrong, 409 when it is no longer open."""
-    session: Workspace = request.state.session
-    found = _find(request)
+    session, found = _find(request)
     if not request_bodies.is_form(request):
         said = (await request_bodies.read(request)).data
         await session.asks.answer(found, said, request.state.identity)
         return await in_json(lambda: ask_json(found))
     form = Entries(await request_bodies.pairs(request))
     tree, said, errors = _said(found, form)
-    typed = _typed(form)
     try:
         if errors:
             raise Invalid("Some of it cannot be read.", errors)
         await session.asks.answer(found, said, request.state.identity)
     except Invalid as refused:
-        homeless = forms.place(tree, refused.fields) if tree is not None else _flat(refused)
-        card = ask_card(session, found, tree=tree, errors=homeless or [refused.message], typed=typed)
-        return await show(request, lambda: AskPage(_shell(session, found), card), dict, 422)
+        homeless = (forms.place(tree, refused.fields) if tree is not None else _flat(refused)) or [refused.message]
+        again = {"filled": tree, "errors": homeless, "typed": _typed(form)}
+        return await show(request, lambda: _page(session, found, **again), dict, 422)
     if by_htmx(request) and not wants_json(request):
-        return await show_page(request, _page(session, found))
+        return await show_page(request, _page(session, found, whole=True))
     return await back(request, f"/s/{session.id}/asks/{found.id}", lambda: ask_json(found))
 
 
 async def form(request: Request) -> Response:
     """A button inside the form: add, remove, another alternative. Nothing is sent to the server."""
-    session: Workspace = request.state.session
-    found = _find(request)
+    session, found = _find(request)
     entries = Entries(await request_bodies.pairs(request))
     operation = entries.first("_op")
     if operation is not None:
         forms.operate(entries, operation)
-    card = ask_card(session, found, tree=forms.build(found.schema, form=entries))
-    return await show(request, lambda: AskPage(_shell(session, found), card), dict)
+    return await show(request, lambda: _page(session, found, filled=forms.build(found.schema, form=entries)), dict)
 
 
 async def request(request: Request) -> Response:
     """Change a sampling request before it is used, or take the changes back. Nothing is sent to the server (R3-02)."""
-    session: Workspace = request.state.session
-    found = _find(request)
+    session, found = _find(request)
     if not request_bodies.is_form(request):
         said = (await request_bodies.read(request)).data
         if "request" not in said:
@@ -150,17 +152,24 @@ async def request(request: Request) -> Response:
         typed = {name: text for name, text in typed.items() if not name.startswith("edit-")}
     except Invalid as refused:
         errors = _flat(refused)
-    card = ask_card(session, found, errors=errors, typed=typed)
-    status = 422 if errors else 200
-    return await show(request, lambda: AskPage(_shell(session, found), card), lambda: ask_json(found), status)
+    again, status = {"errors": errors, "typed": typed}, 422 if errors else 200
+    return await show(request, lambda: _page(session, found, **again), lambda: ask_json(found), status)
 
 
 async def clear(request: Request) -> Response:
     """Forget what is settled."""
     session: Workspace = request.state.session
-    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
+    await request_bodies.nothing(request)
     session.inbox.clear()
     return await back(request, f"/s/{session.id}", lambda: {"open": session.open_asks})
+
+
+async def reopen(request: Request) -> Response:
+    """Take back an answer that waits for the others of its round."""
+    session, ask = _find(request)
+    await request_bodies.nothing(request)
+    session.rounds.reopen(ask)
+    return await done(request, f"/s/{session.id}/asks/{ask.id}", lambda: {"id": ask.id, "state": ask.state})
 
 
 def _said(found: Ask, form: Entries) -> tuple[forms.Field | None, dict[str, Any], dict[str, list[str]]]:
@@ -174,24 +183,19 @@ def _said(found: Ask, form: Entries) -> tuple[forms.Field | None, dict[str, Any]
         code = (form.first("code") or "").strip()
         said["code"] = int(code) if code.lstrip("-").isdecimal() and len(code) < 12 else code
         said["message"] = form.first("message") or ""
-    if found.kind == "form":
-        return _said_in_form(found, form, said)
     if found.kind == "sampling" and action == "respond":
         return None, said, _said_by_hand(found, form, said)
-    return None, said, {}
-
-
-def _said_in_form(
-    found: Ask, form: Entries, said: dict[str, Any]
-) -> tuple[forms.Field | None, dict[str, Any], dict[str, list[str]]]:
-    tree, value, errors = filled(found, form)
-    if said["action"] != "accept":
+    if found.kind != "form":
+        return None, said, {}
+    tree = forms.build(found.schema, form=form)
+    if action != "accept":
         return tree, said, {}
-    said["content"] = value
-    if errors and said.get("force"):
-        return tree, said, _as_typed(tree, value, errors)
+    read = forms.read(tree)
+    said["content"] = value = {} if read.value is forms.MISSING else read.value
+    if read.errors and form.first("force"):
+        return tree, said, _as_typed(tree, value, read.errors)
     # What can be read is checked all the same, so that every field says at once what is wrong with it.
-    return tree, said, {**forms.validate(found.schema, value), **errors} if errors else {}
+    return tree, said, {**forms.validate(found.schema, value), **read.errors} if read.errors else {}
 
 
 def _as_typed(tree: forms.Field, value: Any, errors: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -240,26 +244,9 @@ def _flat(refused: Invalid) -> list[str]:
     return [sentence for sentences in refused.fields.values() for sentence in sentences]
 
 
-def _find(request: Request) -> Ask:
+def _find(request: Request) -> tuple[Workspace, Ask]:
     session: Workspace = request.state.session
     found = session.inbox.asks.get(request.path_params["aid"])
     if found is None:
         raise unknown("There is no such ask. Settled ones are forgotten after a while.")
-    return found
-
-
-def _shell(session: Workspace, found: Ask) -> Shell:
-    return shell(session, "ask", KINDS[found.kind][1], of=found.id)
-
-
-def _page(session: Workspace, found: Ask) -> AskPage:
-    return AskPage(_shell(session, found), ask_card(session, found, whole=True))
-
-
-async def reopen(request: Request) -> Response:
-    """Take back an answer that waits for the others of its round."""
-    session: Workspace = request.state.session
-    ask = _find(request)
-    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
-    session.rounds.reopen(ask)
-    return await done(request, f"/s/{session.id}/asks/{ask.id}", lambda: {"id": ask.id, "state": ask.state})
+    return session, found

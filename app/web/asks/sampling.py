@@ -7,14 +7,15 @@ no ask and no route.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from app.core.figures import grouped
 from app.core.forms import Entries
 from app.core.sampling import blocks as blocks_of
 from app.web.door.denied import Denied
 from app.web.kit import format, html, request_bodies
+from app.web.kit.words import text_of
 
 _FACTS = (
     ("maxTokens", "Max tokens"),
@@ -30,21 +31,26 @@ _SHOWN_TOOLS = 60
 SHOWN_TEXT = 2_000
 """How much of a request every page shows; all of it stands on the page of its own, as far as that is sensible."""
 _TURNS_ALONE = 1_000
+Blocks = tuple[tuple[str, str], ...]
+"""What each block of a message is, and how it reads."""
 
 
-@dataclass(slots=True, frozen=True)
-class Turn:
+class Turn(NamedTuple):
     """One message: who speaks, each block as text, and, when it was changed, how."""
 
     who: str
-    blocks: tuple[tuple[str, str], ...]
+    blocks: Blocks
     change: str = ""
     """`edited`, `added`, `removed`, or nothing."""
-    before: tuple[tuple[str, str], ...] = ()
+    before: Blocks = ()
+
+    @property
+    def shortened(self) -> Turn:
+        """As much of it as every page shows."""
+        return self._replace(blocks=_short(self.blocks), before=_short(self.before))
 
 
-@dataclass(slots=True, frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """One small thing that a request says, and what it said before it was changed."""
 
     label: str
@@ -52,8 +58,7 @@ class Fact:
     before: str | None = None
 
 
-@dataclass(slots=True, frozen=True)
-class EditField:
+class EditField(NamedTuple):
     """One thing that can be changed by typing."""
 
     name: str
@@ -94,17 +99,18 @@ def sampling_view(params: dict[str, Any], edited: dict[str, Any] | None = None, 
     many = max(len(_messages(params)), len(_messages(now)))
     earlier = max(0, many - (_TURNS_ALONE if whole else _SHOWN_TURNS))
     turns = _turns(params, now, earlier)
+    came, system = text_of(params.get("systemPrompt")), text_of(now.get("systemPrompt"))
     tools = [tool for tool in (listed if isinstance(listed, list) else []) if isinstance(tool, dict)]
     most_tools = len(tools) if whole else _SHOWN_TOOLS
     return Sampling(
-        system=_system(params, now),
-        turns=turns if whole else [_shortened(turn) for turn in turns],
+        system=Fact("System prompt", system, None if came == system else came) if came or system else None,
+        turns=[turn if whole else turn.shortened for turn in turns],
         earlier=earlier,
         more_tools=max(0, len(tools) - most_tools),
         facts=_facts(params, now),
         hints=[str(one.get("name")) for one in hints if isinstance(one, dict)] if isinstance(hints, list) else [],
         priorities=[
-            (word, float(prefers[key])) for key, word in _PRIORITIES if isinstance(prefers.get(key), int | float)
+            (word, float(rank)) for key, word in _PRIORITIES if isinstance(rank := prefers.get(key), int | float)
         ],
         tools=[(str(tool.get("name")), str(tool.get("description") or "")) for tool in tools[:most_tools]],
         tool_choice=str(choice.get("mode")) if isinstance(choice, dict) else "",
@@ -134,15 +140,6 @@ def _summary(now: dict[str, Any], turns: list[Turn]) -> str:
     return ", ".join(said)
 
 
-def _system(params: dict[str, Any], now: dict[str, Any]) -> Fact | None:
-    old, new = _text(params.get("systemPrompt")), _text(now.get("systemPrompt"))
-    return Fact("System prompt", new, None if old == new else old) if old or new else None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _messages(request: dict[str, Any]) -> list[dict[str, Any]]:
     found = request.get("messages")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
@@ -155,18 +152,13 @@ def _turns(params: dict[str, Any], now: dict[str, Any], earlier: int) -> list[Tu
     for at, message in enumerate(new):
         before = old[at] if at < len(old) else None
         change = "" if before == message else "added" if before is None else "edited"
-        turns.append(
-            Turn(str(message.get("role")), _blocks(message), change, _blocks(before) if before and change else ())
-        )
+        came = _blocks(before) if before and change else ()
+        turns.append(Turn(str(message.get("role")), _blocks(message), change, came))
     turns += [Turn(str(message.get("role")), _blocks(message), "removed") for message in old[len(new) :]]
     return turns
 
 
-def _shortened(turn: Turn) -> Turn:
-    return replace(turn, blocks=_short(turn.blocks), before=_short(turn.before))
-
-
-def _short(blocks: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def _short(blocks: Blocks) -> Blocks:
     kept = tuple((kind, html.cut(text, SHOWN_TEXT)) for kind, text in blocks[:_SHOWN_TURNS])
     more = len(blocks) - len(kept)
     return kept if more <= 0 else (*kept, ("text", f"… {grouped(more)} more blocks"))
@@ -184,7 +176,7 @@ def _facts(params: dict[str, Any], now: dict[str, Any]) -> list[Fact]:
     return facts
 
 
-def _blocks(message: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+def _blocks(message: dict[str, Any]) -> Blocks:
     return tuple(_block(block) for block in blocks_of(message))
 
 
@@ -210,12 +202,12 @@ def _block(block: Any) -> tuple[str, str]:
 
 def edit_fields(now: dict[str, Any]) -> list[EditField]:
     """What can be changed by typing; the JSON at the end holds everything."""
-    found = [EditField("edit-system", "System prompt", _text(now.get("systemPrompt")), 3)]
+    found = [EditField("edit-system", "System prompt", text_of(now.get("systemPrompt")), 3)]
     for at, message in enumerate(_messages(now)):
         for place, block in enumerate(blocks_of(message)):
             if isinstance(block, dict) and block.get("type") == "text" and len(found) < _MOST_FIELDS:
                 label = f"Message {at + 1}, {message.get('role')}"
-                found.append(EditField(f"edit-{at}-{place}", label, _text(block.get("text")), 3))
+                found.append(EditField(f"edit-{at}-{place}", label, text_of(block.get("text")), 3))
     stops = now.get("stopSequences")
     listed = [str(one) for one in stops] if isinstance(stops, list) else []
     temperature = now.get("temperature")

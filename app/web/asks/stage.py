@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from app.web.asks.card import KINDS, STATES, gist_of
+from app.web.asks.card import gist_of
 from app.web.asks.live import ON
-from app.web.kit.frame import Shell, shell
+from app.web.kit.frame import Shell
 from app.web.kit.templates import Context, fragment
+from app.web.kit.words import ASK_KINDS
 from app.web.live.parts import Part
 
 if TYPE_CHECKING:
+    from app.core.asks import Ask
     from app.core.calls import Call
     from app.sessions import Workspace
 
@@ -22,100 +24,56 @@ PARADE = "parade"
 _SHOWN = 24
 
 
-@dataclass(slots=True, frozen=True)
-class Scene:
-    """One ask in the sequence."""
-
-    id: str
-    number: int
-    icon: str
-    kind: str
-    message: str
-    state: str
-    word: str
-    task: bool
-
-
 @dataclass(slots=True)
-class StageView:
-    """The sequence beside the inbox."""
+class Stage:
+    """The sequence beside the inbox: what has been asked so far. While a parade runs, or after the last one, only what
+    belongs to it."""
 
-    base: str
-    server: str
-    state: str
-    scenes: list[Scene]
-    earlier: int
-    """Scenes before those."""
-    act: str
-    """What the server says about where it is."""
-    done: float | None
-    total: float | None
-    call_id: str | None
-    running: bool
-    over: bool
-    can_start: bool
-    stateless: str
-    """The revision, when it is one in which servers send no requests and so no receiver tasks."""
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "server": self.server,
-            "act": self.act,
-            "progress": self.done,
-            "total": self.total,
-            "call_id": self.call_id,
-            "running": self.running,
-            "can_start": self.can_start,
-            "scenes": [{"ask": one.id, "kind": one.kind, "state": one.state} for one in self.scenes],
-        }
-
-
-def stage_view(session: Workspace) -> StageView:
-    """What has been asked so far. While a parade runs, or after the last one, only what belongs to it."""
-    call = _parade(session)
-    listed = list(session.inbox.asks.values())
-    if call is not None:
-        listed = [ask for ask in listed if ask.asked_at >= call.started_at]
-    cut = max(0, len(listed) - _SHOWN)
-    progress = None if call is None else call.progress
-    offered = session.tools.by_name(PARADE) is not None
-    running = call is not None and not call.settled
-    return StageView(
-        base=f"/s/{session.id}",
-        server=session.label,
-        state=session.info.state,
-        scenes=[
-            Scene(
-                id=ask.id,
-                number=at + 1,
-                icon=KINDS[ask.kind][0],
-                kind=KINDS[ask.kind][1],
-                message=gist_of(ask),
-                state=ask.state,
-                word=STATES[ask.state],
-                task=ask.task_id is not None,
-            )
-            for at, ask in enumerate(listed)
-            if at >= cut
-        ],
-        earlier=cut,
-        act="" if progress is None or not running else progress.message or "",
-        done=None if progress is None else progress.progress,
-        total=None if progress is None else progress.total,
-        call_id=None if call is None else call.id,
-        running=running,
-        over=call is not None and call.settled,
-        can_start=session.info.state == "ready" and offered and not running,
-        stateless=version if (version := session.info.protocol_version or "") >= "2026" else "",
-    )
-
-
-def _parade(session: Workspace) -> Call | None:
+    session: Workspace
+    call: Call | None
     """The newest call of the parade."""
-    for call in session.calls.newest:
-        if call.method == "tools/call" and call.params is not None and call.params.get("name") == PARADE:
-            return call
-    return None
+
+    @property
+    def running(self) -> bool:
+        return self.call is not None and not self.call.settled
+
+    @property
+    def over(self) -> bool:
+        return self.call is not None and self.call.settled
+
+    @property
+    def can_start(self) -> bool:
+        offered = self.session.tools.by_name(PARADE) is not None
+        return self.session.info.state == "ready" and offered and not self.running
+
+    @property
+    def scenes(self) -> list[tuple[int, Ask, str]]:
+        """The last asks, each with its number and its words."""
+        began = 0.0 if self.call is None else self.call.started_at
+        listed = [ask for ask in self.session.inbox.asks.values() if ask.asked_at >= began]
+        return [(number, ask, gist_of(ask)) for number, ask in list(enumerate(listed, 1))[-_SHOWN:]]
+
+
+def stage_of(session: Workspace) -> Stage:
+    """The stage of a session at this moment."""
+    called = (call for call in session.calls.newest if call.method == "tools/call")
+    return Stage(session, next((call for call in called if (call.params or {}).get("name") == PARADE), None))
+
+
+def stage_json(session: Workspace) -> dict[str, Any]:
+    """The same for scripts."""
+    stage = stage_of(session)
+    progress = None if stage.call is None else stage.call.progress
+    return {
+        "server": session.label,
+        "act": (progress.message or "") if progress is not None and stage.running else "",
+        "progress": None if progress is None else progress.progress,
+        "total": None if progress is None else progress.total,
+        "call_id": None if stage.call is None else stage.call.id,
+        "running": stage.running,
+        "can_start": stage.can_start,
+        "scenes": [{"ask": one.id, "kind": ASK_KINDS[one.kind][1], "state": one.state} for _, one, _ in stage.scenes],
+    }
 
 
 @dataclass(slots=True)
@@ -125,17 +83,12 @@ class StagePage(Context):
     template: ClassVar[str] = "asks/stage.html"
     part: ClassVar[str | None] = "asks/_stage.html"
     shell: Shell
-    stage: StageView
-
-
-def stage_page(session: Workspace) -> StagePage:
-    """The page of one session."""
-    return StagePage(shell(session, "stage", "Stage"), stage_view(session))
+    stage: Stage
 
 
 STAGE = Part(
     "#stage",
     (*ON, "call.*", "connection.changed", "listing.changed"),
-    lambda view: fragment("asks/_stage.html", stage=stage_view(view.session)),
+    lambda view: fragment("asks/_stage.html", stage=stage_of(view.session)),
 )
 """The whole of it, whenever the conversation moves."""

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from app.core.options import Options
 from app.core.targets import AnyTarget, StdioTarget, target_digest
@@ -71,8 +71,7 @@ def _stand_in_a_row(patterns: tuple[re.Pattern[str], ...], text: str) -> bool:
     return True
 
 
-@dataclass(slots=True, frozen=True)
-class ConsentArgument:
+class ConsentArgument(NamedTuple):
     """One part of the command line, exactly but for its secrets, with what is remarkable about it."""
 
     text: str
@@ -100,28 +99,19 @@ class Consent(Context):
     template: ClassVar[str] = "connect/consent.html"
 
     shell: Shell | None
-    action: str
-    back: str
+    target: StdioTarget
     argv: list[ConsentArgument]
-    cwd: str | None
-    env: list[str]
     digest: str
-    hides: bool
-    """Whether a secret of the command line is hidden; the person may have it shown."""
     reveal: bool
+    """Whether the person had the secrets of the command line shown."""
 
 
 def consent(session: Workspace | None, target: StdioTarget, *, reveal: bool = False) -> Consent:
     """What will run, before it runs for the first time: in full, but for secrets that nobody asked to see."""
-    argv, shown_argv = target.argv, target.shown_argv
     return Consent(
         shell=shell(session, "connect", "Start this command?") if session is not None else None,
-        action="/s" if session is None else f"/s/{session.id}/connect",
-        back="/" if session is None else f"/s/{session.id}/connect",
-        argv=warnings_of(argv, argv if reveal else shown_argv),
-        cwd=target.cwd,
-        env=sorted(target.env),
+        target=target,
+        argv=warnings_of(target.argv, target.argv if reveal else target.shown_argv),
         digest=target_digest(target),
-        hides=shown_argv != argv,
         reveal=reveal,
     )

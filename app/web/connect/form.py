@@ -4,221 +4,106 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 from app import secrecy
 from app.core.options import LEVELS, Options
 from app.core.revisions import HANDSHAKE_VERSIONS
-from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget, target_digest, typed_line
-from app.core.times import wire_time
+from app.core.targets import AnyTarget, HttpTarget, StdioTarget, typed_line
 from app.sessions import Identity, SessionRegistry, Workspace
 from app.store import Kept
 from app.web.connect.mcp_json import Entry
 from app.web.kit import format
 from app.web.kit.frame import Shell, shell
-from app.web.kit.request_bodies import COMMAND_LINE_LONGEST
+from app.web.kit.request_bodies import COMMAND_LINE_LONGEST, Body
 from app.web.kit.templates import Context
-from app.web.kit.words import list_of, target_json, transport_words
+from app.web.kit.words import transport_words
 
 
-@dataclass(slots=True, frozen=True)
-class TargetLine:
-    """One target that was saved, or used before."""
-
-    id: str
-    name: str
-    label: str
-    transport: str
-    used: str
-    missing: tuple[str, ...]
-
-
-@dataclass(slots=True, frozen=True)
-class ChoiceLine:
-    """One server of a pasted file: connect to it, or why not."""
-
-    name: str
-    digest: str
-    label: str
-    transport: str
-    names: tuple[str, ...]
-    problem: str
-    note: str
-
-    @classmethod
-    def of(cls, entry: Entry, digest: str) -> ChoiceLine:
-        target = entry.target
-        if target is None:
-            return cls(entry.name, "", "", "", (), entry.problem, "")
-        names = target.env if isinstance(target, StdioTarget) else target.headers
-        words = transport_words(target)
-        return cls(entry.name, digest, target.label, words, tuple(sorted(names)), "", entry.note)
-
-
-@dataclass(slots=True, frozen=True)
-class PairRow:
+class PairRow(NamedTuple):
     """One variable or header in the form. The value of a secret never comes back to a page."""
 
-    name: str = ""
+    name: str
     value: str = ""
     secret: bool = False
     kept: bool = False
     """Leaving it blank keeps the value that it has."""
 
 
-@dataclass(slots=True, frozen=True)
-class OptionField:
-    """One connection option in the form: its control, its value and one line that explains it."""
-
-    key: str
-    label: str
-    kind: str
-    """`bool`, `number`, `select` or `json`."""
-    value: str
-    help: str
-    group: str
-    choices: tuple[tuple[str, str], ...] = ()
-    error: str = ""
-
-
 @dataclass(slots=True)
 class ConnectFields:
-    """The values and errors of the connect form, for home and for a session."""
+    """The connect form, for home and for a session: what was typed, else what it begins with."""
 
-    action: str
-    transport: str
-    values: dict[str, str]
-    env: list[PairRow]
-    headers: list[PairRow]
-    options: list[OptionField]
-    errors: dict[str, str]
-    changed: str
-    like: str
-    """The session or the kept target whose secrets stay when they are left blank."""
-    notice: str
+    session: Workspace | None
+    source: Kept | Workspace | None
+    """The kept target that was named, else the session: its secrets stay when they are left blank."""
+    trouble: str
     """Why nothing can be saved."""
-    choices: list[ChoiceLine]
-    masks_kept: bool = True
-    """Whether the secrets behind the masks of the line or the address are still known."""
+    typed: dict[str, Any]
+    errors: dict[str, str]
+    choices: Sequence[tuple[Entry, str]]
+    """The servers of a pasted file, each with the digest that chooses it."""
 
+    levels: ClassVar = LEVELS
+    versions: ClassVar = HANDSHAKE_VERSIONS
 
-_ANY = ("", "not set")
-_OPTIONS: tuple[tuple[str, str, str, str, str, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "era",
-        "Protocol era",
-        "select",
-        "How the conversation begins: with a handshake, to 2025-11-25, or without one, in 2026-07-28.",
-        "The handshake",
-        (("auto", "Find out"), ("legacy", "Handshake (to 2025-11-25)"), ("modern", "2026-07-28, no handshake")),
-    ),
-    (
-        "protocol_version",
-        "Protocol version",
-        "select",
-        "Which revision Parley proposes; the server may answer with another.",
-        "The handshake",
-        (("", "Newest"), *((version, version) for version in HANDSHAKE_VERSIONS)),
-    ),
-    ("sampling", "Sampling", "bool", "The server may ask for a text from a model.", "What Parley offers", ()),
-    ("sampling_tools", "with tools", "bool", "Such a request may bring tools for the model.", "What Parley offers", ()),
-    (
-        "sampling_context",
-        "with context",
-        "bool",
-        "Such a request may ask for context of other servers.",
-        "What Parley offers",
-        (),
-    ),
-    ("elicitation_form", "Forms", "bool", "The server may ask you to fill in a form.", "What Parley offers", ()),
-    ("elicitation_url", "Links", "bool", "The server may ask you to open a link.", "What Parley offers", ()),
-    ("roots", "Roots", "bool", "The server may see which directories you work in.", "What Parley offers", ()),
-    ("ask_roots", "Ask before roots", "bool", "Every question for roots waits for you.", "What Parley offers", ()),
-    (
-        "receiver_tasks",
-        "Receiver tasks",
-        "bool",
-        "The server may hand over its asks as tasks.",
-        "What Parley offers",
-        (),
-    ),
-    (
-        "handshake_timeout_ms",
-        "Time limit of the handshake",
-        "number",
-        "Milliseconds; empty means the setting of Parley, 30,000. A first start with npx or uvx may need more.",
-        "Patience",
-        (),
-    ),
-    ("request_timeout_ms", "Time limit of a call", "number", "Milliseconds.", "Patience", ()),
-    (
-        "reset_timeout_on_progress",
-        "Progress renews it",
-        "bool",
-        "Each progress notification starts the time limit anew.",
-        "Patience",
-        (),
-    ),
-    ("max_total_timeout_ms", "At most in all", "number", "Milliseconds; empty means no such limit.", "Patience", ()),
-    (
-        "unattended_limit_ms",
-        "Unattended limit",
-        "number",
-        "Milliseconds an ask waits when nobody is there; empty means until it expires.",
-        "Patience",
-        (),
-    ),
-    ("receiver_task_ttl_ms", "TTL of our tasks", "number", "Milliseconds, when the server names none.", "Tasks", ()),
-    ("receiver_task_max_ttl_ms", "Longest TTL", "number", "Milliseconds; longer wishes are cut to this.", "Tasks", ()),
-    ("poll_interval_ms", "Poll interval", "number", "Milliseconds that Parley suggests to the server.", "Tasks", ()),
-    (
-        "awaiting_user_status",
-        "Status while you think",
-        "select",
-        "What tasks/get answers while an ask is open.",
-        "Tasks",
-        (("input_required", "input_required"), ("working", "working")),
-    ),
-    (
-        "send_status_notifications",
-        "Announce task states",
-        "bool",
-        "Send notifications/tasks/status when a task changes.",
-        "Tasks",
-        (),
-    ),
-    (
-        "log_level",
-        "Log level",
-        "select",
-        "Asked of the server right after the handshake; it may not support it.",
-        "Extras",
-        (_ANY, *((level, level) for level in LEVELS)),
-    ),
-    ("meta", "_meta", "json", "A JSON object that goes with every request.", "Extras", ()),
-    ("extensions", "Extensions", "json", "A JSON object of extension capabilities to declare.", "Extras", ()),
-)
+    @property
+    def action(self) -> str:
+        return "/s" if self.session is None else f"/s/{self.session.id}/connect"
 
+    @property
+    def target(self) -> AnyTarget | None:
+        return None if self.source is None else self.source.target
 
-def _option_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return format.pretty(value) if value else ""
-    return "" if value is None else str(value)
+    @property
+    def options(self) -> Options:
+        return Options() if self.source is None else self.source.options
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return self.source.missing_names if isinstance(self.source, Kept) else ()
 
-def option_fields(options: Options, values: dict[str, Any], errors: dict[str, str]) -> list[OptionField]:
-    """The options as form fields, with what the person had typed."""
-    built = []
-    for key, label, kind, help_text, group, choices in _OPTIONS:
-        typed = values.get(f"option.{key}")
+    @property
+    def masks_kept(self) -> bool:
+        """Whether the secrets behind the masks of the line or the address are still known."""
+        return not isinstance(self.source, Kept) or self.missing == self.source.missing
+
+    @property
+    def transport(self) -> str:
+        chosen = _typed(self.typed, "transport", "stdio" if self.target is None else self.target.transport)
+        return chosen if chosen in {"stdio", "http", "sse", "demo", "mcpjson"} else "stdio"
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The fields of one text each."""
+        fill = {"command_line": "", "cwd": "", "url": ""}
+        if isinstance(self.target, StdioTarget):
+            fill |= {"command_line": self.target.command_line, "cwd": self.target.cwd or ""}
+        elif isinstance(self.target, HttpTarget):
+            fill["url"] = self.target.shown_url
+        return fill | _typed_texts(self.typed, fill)
+
+    def rows(self, kind: str) -> list[PairRow]:
+        """The variables (`env`) or the headers (`header`)."""
+        known = _pairs(self.target, kind, self.missing)
+        return _typed_pairs(self.typed, kind, known) or known
+
+    @property
+    def changed(self) -> int:
+        """How many options are not at their default."""
+        return len(self.options.model_dump(exclude_defaults=True))
+
+    def option(self, key: str) -> str:
+        """The text of an option: as it was typed, else as it is."""
+        typed = self.typed.get(f"option.{key}")
         typed = typed[-1] if isinstance(typed, list) and typed else typed
-        value = typed if isinstance(typed, str) else _option_value(getattr(options, key))
-        error = errors.get(f"/options/{key}", "")
-        built.append(OptionField(key, label, kind, value, help_text, group, choices, error))
-    return built
+        value = typed if isinstance(typed, str) else getattr(self.options, key)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, dict):
+            return format.pretty(value) if value else ""
+        return "" if value is None else str(value)
 
 
 def _typed(values: dict[str, Any], name: str, otherwise: str) -> str:
@@ -245,16 +130,12 @@ def _pairs(target: AnyTarget | None, kind: str, missing: tuple[str, ...]) -> lis
 
 def _typed_pairs(values: dict[str, Any], kind: str, known: list[PairRow]) -> list[PairRow]:
     """The rows as they were typed, without the values of secrets."""
-    names, texts, marks = (list_of(values, f"{kind}_{column}") for column in ("name", "value", "secret"))
     kept = {row.name for row in known if row.kept}
+    sounds = secrecy.is_secret_variable if kind == "env" else secrecy.is_secret_header
     rows = []
-    for index, name in enumerate(names):
-        value = texts[index] if index < len(texts) else ""
-        sounds = secrecy.is_secret_variable if kind == "env" else secrecy.is_secret_header
-        secret = bool(index < len(marks) and marks[index]) or sounds(name, value)
-        value = "" if secret else value
-        if name:
-            rows.append(PairRow(name, value, secret, name in kept))
+    for name, value, mark in Body(values, is_form=True).rows(f"{kind}_name", f"{kind}_value", f"{kind}_secret"):
+        secret = bool(mark) or sounds(name, value)
+        rows.append(PairRow(name, "" if secret else value, secret, name in kept))
     return rows
 
 
@@ -286,87 +167,25 @@ def _unfilled_line(line: str) -> str:
 
 
 def connect_fields(
-    session: Workspace | None,
-    values: dict[str, Any] | None,
-    errors: dict[str, list[str]] | None,
-    *,
     registry: SessionRegistry,
     identity: Identity,
-    choices: list[ChoiceLine] | None = None,
+    session: Workspace | None,
+    values: dict[str, Any] | None = None,
+    *,
+    errors: dict[str, list[str]] | None = None,
+    choices: Sequence[tuple[Entry, str]] = (),
 ) -> ConnectFields:
-    """The connect form: what was typed, else the kept target that it names, else the session's last one."""
+    """The connect form, with what was typed and what was wrong with it, or with what was pasted to choose from."""
     typed = values or {}
-    flat = {pointer: " ".join(texts) for pointer, texts in (errors or {}).items()}
     kept = registry.store.find(identity.id, _typed(typed, "like", ""))
-    target = kept.target if kept is not None else session.target if session is not None else None
-    missing = kept.missing_names if kept is not None else ()
-    fill = {"command_line": "", "cwd": "", "url": "", "name": kept.name if kept is not None else ""}
-    transport = "stdio"
-    if isinstance(target, StdioTarget):
-        fill |= {"command_line": target.command_line, "cwd": target.cwd or ""}
-    elif target is not None:
-        transport = target.transport
-        fill |= {"url": target.shown_url} if isinstance(target, HttpTarget) else {}
-    options = kept.options if kept is not None else session.options if session is not None else Options()
-    changed = [name for name, value in options.model_dump().items() if value != getattr(Options(), name)]
-    transport = _typed(typed, "transport", transport)
-    env, headers = _pairs(target, "env", missing), _pairs(target, "header", missing)
-    store = registry.store
     return ConnectFields(
-        action="/s" if session is None else f"/s/{session.id}/connect",
-        transport=transport if transport in {"stdio", "http", "sse", "demo", "mcpjson"} else "stdio",
-        values=fill | _typed_texts(typed, fill),
-        env=_typed_pairs(typed, "env", env) or env,
-        headers=_typed_pairs(typed, "header", headers) or headers,
-        options=option_fields(options, typed, flat),
-        errors=flat,
-        changed=f"{format.plural(len(changed), 'option')} changed" if changed else "",
-        like=kept.id if kept is not None else session.id if session is not None else "",
-        notice=f"Saving is off: {store.trouble}" if store.trouble else "",
-        choices=choices or [],
-        masks_kept=kept is None or missing == kept.missing,
+        session,
+        session if kept is None else kept,
+        registry.store.trouble,
+        typed,
+        {pointer: " ".join(texts) for pointer, texts in (errors or {}).items()},
+        choices,
     )
-
-
-_AGO = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
-
-
-def _ago(seconds: float) -> str:
-    for span, word in _AGO:
-        if seconds >= span:
-            return f"{format.plural(int(seconds // span), word)} ago"
-    return "just now"
-
-
-def target_lines(registry: SessionRegistry, identity: Identity) -> list[TargetLine]:
-    """The targets that are kept, the last used first; the demo server has a button of its own."""
-    now = registry.wall()
-    return [
-        TargetLine(
-            id=one.id,
-            name=one.name,
-            label=one.target.label,
-            transport=transport_words(one.target),
-            used=_ago(now - one.used),
-            missing=one.missing,
-        )
-        for one in registry.store.of(identity.id)
-        if not isinstance(one.target, DemoTarget) or one.saved
-    ]
-
-
-def kept_json(kept: Kept) -> dict[str, Any]:
-    """A kept target for scripts; of secrets, variables and headers only the names."""
-    return {
-        "id": kept.id,
-        "name": kept.name or None,
-        "digest": target_digest(kept.target),
-        "label": kept.target.label,
-        **(target_json(kept.target) or {}),
-        "options": kept.options.model_dump(mode="json", exclude_defaults=True, exclude={"meta"}),
-        "used_at": wire_time(kept.used),
-        "missing": list(kept.missing),
-    }
 
 
 @dataclass(slots=True)
@@ -380,27 +199,33 @@ class ConnectForm(Context):
     heading: str
     connected: bool
 
-    def as_json(self) -> dict[str, Any]:
-        """What there is to choose from, when several servers were pasted; what is wrong, else."""
-        if self.form.choices:
-            return {"choices": [asdict(one) for one in self.form.choices]}
-        fields_json = {pointer: [text] for pointer, text in self.form.errors.items()}
-        return {"error": {"kind": "invalid", "message": "Some fields need another value.", "fields": fields_json}}
 
-
-def connect_form(
-    session: Workspace | None,
-    registry: SessionRegistry,
-    identity: Identity,
-    *,
-    values: dict[str, Any] | None = None,
-    errors: dict[str, list[str]] | None = None,
-    choices: list[ChoiceLine] | None = None,
-) -> ConnectForm:
-    """The connect form, with what was typed and what was wrong with it, or with what was pasted to choose from."""
+def connect_page(form: ConnectFields) -> ConnectForm:
+    """The form on its own page."""
+    session = form.session
     return ConnectForm(
-        shell=shell(session, "connect", "Connect") if session is not None else None,
-        form=connect_fields(session, values, errors, registry=registry, identity=identity, choices=choices),
-        heading="Change and reconnect" if session is not None and session.target is not None else "Connect to a server",
+        shell=None if session is None else shell(session, "connect", "Connect"),
+        form=form,
+        heading="Connect to a server" if session is None or session.target is None else "Change and reconnect",
         connected=session is not None and session.info.state in {"ready", "connecting"},
     )
+
+
+def connect_json(form: ConnectFields) -> dict[str, Any]:
+    """What there is to choose from, when several servers were pasted; what is wrong, else."""
+    if form.choices:
+        return {"choices": [_choice_json(*one) for one in form.choices]}
+    fields_json = {pointer: [text] for pointer, text in form.errors.items()}
+    return {"error": {"kind": "invalid", "message": "Some fields need another value.", "fields": fields_json}}
+
+
+def _choice_json(entry: Entry, digest: str) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "digest": digest,
+        "label": "" if entry.target is None else entry.target.label,
+        "transport": transport_words(entry.target),
+        "names": entry.names,
+        "problem": entry.problem,
+        "note": entry.note,
+    }

@@ -8,32 +8,15 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.core.targets import DemoTarget
 from app.core.times import wire_time
 from app.sessions import Identity, SessionRegistry, Workspace
-from app.web.connect.form import (
-    ConnectFields,
-    TargetLine,
-    connect_fields,
-    kept_json,
-    target_lines,
-)
-from app.web.kit import format
+from app.store import Kept
+from app.web.connect.form import ConnectFields, connect_fields
+from app.web.connect.targets import kept_json
 from app.web.kit.responses import show
 from app.web.kit.templates import Context
-from app.web.kit.words import STATE_WORDS, target_json
-
-
-@dataclass(slots=True, frozen=True)
-class SessionLine:
-    """One open session on the home page."""
-
-    id: str
-    href: str
-    label: str
-    state: str
-    target: str
-    detail: str
-    open_asks: int
+from app.web.kit.words import target_json
 
 
 @dataclass(slots=True)
@@ -42,38 +25,28 @@ class Home(Context):
 
     template: ClassVar[str] = "connect/home.html"
 
-    sessions: list[SessionLine]
-    saved: list[TargetLine]
-    recent: list[TargetLine]
+    sessions: list[Workspace]
+    saved: list[Kept]
+    recent: list[Kept]
+    """The last used first. The demo server, unless it was saved, has a button of its own."""
+    now: float
     form: ConnectFields
 
 
-def _session_line(session: Workspace) -> SessionLine:
-    log = session.messages
-    detail = STATE_WORDS[session.info.state]
-    if session.open_asks:
-        detail += f", {session.open_asks} waiting"
-    if log.count:
-        detail += f", {format.plural(log.count, 'message')}"
-    target = session.target.label if session.target is not None else "no server yet"
-    return SessionLine(
-        session.id, f"/s/{session.id}", session.label, session.info.state, target, detail, session.open_asks
+def home_page(registry: SessionRegistry, identity: Identity, *, target: str = "") -> Home:
+    """The first page; `target` is a kept one to begin the form with."""
+    kept = registry.store.of(identity.id)
+    return Home(
+        sessions=_newest(registry, identity),
+        saved=[one for one in kept if one.saved],
+        recent=[one for one in kept if not one.saved and not isinstance(one.target, DemoTarget)],
+        now=registry.wall(),
+        form=connect_fields(registry, identity, None, {"like": target}),
     )
 
 
 def _newest(registry: SessionRegistry, identity: Identity) -> list[Workspace]:
     return sorted(registry.of(identity), key=lambda one: one.number, reverse=True)
-
-
-def home_page(registry: SessionRegistry, identity: Identity, *, target: str = "") -> Home:
-    """The first page; `target` is a kept one to begin the form with."""
-    lines = target_lines(registry, identity)
-    return Home(
-        sessions=[_session_line(session) for session in _newest(registry, identity)],
-        saved=[one for one in lines if one.name],
-        recent=[one for one in lines if not one.name],
-        form=connect_fields(None, {"like": target} if target else None, None, registry=registry, identity=identity),
-    )
 
 
 def home_json(registry: SessionRegistry, identity: Identity) -> dict[str, Any]:

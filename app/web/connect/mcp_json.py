@@ -43,6 +43,12 @@ class Entry:
     problem: str = ""
     note: str = ""
 
+    @property
+    def names(self) -> list[str]:
+        """The variables or headers that it brings."""
+        target = self.target
+        return [] if target is None else sorted(target.env if isinstance(target, StdioTarget) else target.headers)
+
 
 def read(text: str) -> list[Entry]:
     """The entries of a pasted text, in order. FormErrors when there is none."""

@@ -21,7 +21,7 @@ from app.sessions.identity import LOCAL
 from app.web.calls.result import values
 from app.web.connect import mcp_json, targets
 from app.web.connect.consent import consent
-from app.web.connect.form import ChoiceLine, connect_form
+from app.web.connect.form import connect_fields, connect_json, connect_page
 from app.web.connect.preview import preview
 from app.web.door.denied import Denied
 from app.web.kit import request_bodies
@@ -33,6 +33,9 @@ from app.web.session.overview import overview_json
 
 spawns = logging.getLogger("parley.spawn")
 
+_OLD_LIST = "That list is too old, or Parley was started anew. Paste it again."
+_OLD_QUESTION = "That question is too old, or Parley was started anew. Connect again."
+
 
 # --------------------------------------------------------------------------------------------------------- sessions
 
@@ -41,18 +44,9 @@ async def open_session(request: Request) -> Response:
     """A new session, and at once its connection when the body names a target."""
     registry: SessionRegistry = request.app.state.registry
     body = await request_bodies.read(request)
-    if (looked := preview(body)) is not None:
-        return await show_page(request, looked)
-    plan = None
-    if body:
-        try:
-            plan = _plan(request, body, None)
-        except FormErrors as fault:
-            return await _form_again(request, None, body, fault)
-        except _Choose as choice:
-            return await _choices(request, None, body, choice)
-        if _must_ask(request, plan, body):
-            return await _ask(request, None, plan)
+    plan = await _wanted(request, body, None) if body else None
+    if isinstance(plan, Response):
+        return plan
     session = registry.open(request.state.identity)
     if plan is not None:
         try:
@@ -91,25 +85,18 @@ class _Plan:
 @page("connect", notice=False)
 async def form(request: Request) -> Response:
     """The connect form of a session; `target` is a kept one to fill it with."""
-    values = {"like": target} if (target := request.query_params.get("target")) else None
-    filled = connect_form(request.state.session, request.app.state.registry, request.state.identity, values=values)
-    return await show(request, filled, filled.as_json)
+    values = {"like": request.query_params.get("target", "")}
+    fields = connect_fields(request.app.state.registry, request.state.identity, request.state.session, values)
+    return await show(request, lambda: connect_page(fields), lambda: connect_json(fields))
 
 
 async def connect(request: Request) -> Response:
     """Begin to connect. The page says that it closes the connection that is open; a script has to do so itself."""
     session = client(request)
     body = await request_bodies.read(request)
-    if (looked := preview(body)) is not None:
-        return await show_page(request, looked)
-    try:
-        plan = _plan(request, body, session)
-    except FormErrors as fault:
-        return await _form_again(request, session, body, fault)
-    except _Choose as choice:
-        return await _choices(request, session, body, choice)
-    if _must_ask(request, plan, body):
-        return await _ask(request, session, plan)
+    plan = await _wanted(request, body, session)
+    if isinstance(plan, Response):
+        return plan
     if body.is_form and session.info.state in {"connecting", "ready"}:
         await session.disconnect()
     _start(request.app.state.registry, session, plan, request.state.identity)
@@ -134,42 +121,58 @@ def begin(app: Starlette, target: AnyTarget) -> Session:
     return session
 
 
+async def _wanted(request: Request, body: Body, session: Workspace | None) -> _Plan | Response:
+    """What a body names to connect to. Else what a person sees first: what is wrong with the form, which of several
+    servers it may be, or the command in full."""
+    if (looked := preview(body)) is not None:
+        return await show_page(request, looked)
+    try:
+        plan = _plan(request, body, session)
+    except FormErrors as fault:
+        return await targets.form_again(request, session, body, fault)
+    except _Choose as choice:
+        return await _choices(request, session, body, choice)
+    if isinstance(plan.target, StdioTarget) and _must_ask(request, plan.target, plan, body):
+        return await _ask(request, session, plan.target, plan)
+    return plan
+
+
 def _plan(request: Request, body: Body, session: Workspace | None) -> _Plan:
     """Read a connect body: a target in full, one seen before, or the yes to one that was shown."""
-    state, identity = request.app.state, request.state.identity
     if body.is_form and body.text("again"):
         if session is None or session.target is None:
             raise Conflict("There is no former connection to repeat. Choose a target.")
         return _Plan(session.target, session.options, probe=body.text("again") == "probe")
     if body.is_form and body.text("recent"):
-        return _plan_of_kept(state.registry, identity, body)
+        return _plan_of_kept(request.app.state.registry, request.state.identity, body)
     if body.is_form and body.text("choose"):
-        chosen = state.proposals.take(identity, body.text("choose"))
-        if chosen is None:
-            raise Gone("That list is too old, or Parley was started anew. Paste it again.")
-        return _Plan(*chosen)
+        return _Plan(*_proposed(request, body.text("choose"), _OLD_LIST))
     if body.is_form and body.text("transport") == "mcpjson":
-        given = body.read(request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)})
+        options = targets.options_of(body)
         entries = mcp_json.read(body.text("mcp_json"))
         if len(entries) > 1 or entries[0].target is None:
-            raise _Choose(entries, given.options)
-        return _Plan(entries[0].target, given.options)
+            raise _Choose(entries, options)
+        return _Plan(entries[0].target, options)
     if body.is_form and body.text("reveal"):
-        shown = state.proposals.take(identity, body.text("reveal"))
-        if shown is None or not isinstance(shown[0], StdioTarget):
-            raise Gone("That question is too old, or Parley was started anew. Connect again.")
-        return _Plan(shown[0], shown[1], reveal=True)
+        target, options = _proposed(request, body.text("reveal"))
+        if not isinstance(target, StdioTarget):
+            raise Gone(_OLD_QUESTION)
+        return _Plan(target, options, reveal=True)
     if body.text("confirm") and not body.data.keys() & {"transport", "target"}:
-        proposal = state.proposals.take(identity, body.text("confirm"))
-        if proposal is None:
-            raise Gone("That question is too old, or Parley was started anew. Connect again.")
-        target, options = proposal
-        return _Plan(target, options, confirmed=True)
+        return _Plan(*_proposed(request, body.text("confirm")), confirmed=True)
     confirm = {"confirm": body.text("confirm")} if body.is_form and body.text("confirm") else {}
     wanted = body.read(request_bodies.ConnectBody, lambda form: targets.connect_of_form(request, form) | confirm)
     targets.refuse_masks(wanted.target, is_form=body.is_form)
     confirmed = wanted.confirm == target_digest(wanted.target)
     return _Plan(wanted.target, wanted.options, confirmed, wanted.probe)
+
+
+def _proposed(request: Request, digest: str, words: str = _OLD_QUESTION) -> tuple[AnyTarget, Options]:
+    """What was shown to this person and has this digest, once. Raises Gone when it is not waiting any more."""
+    found: tuple[AnyTarget, Options] | None = request.app.state.proposals.take(request.state.identity, digest)
+    if found is None:
+        raise Gone(words)
+    return found
 
 
 class _Choose(Exception):
@@ -183,56 +186,44 @@ class _Choose(Exception):
 def _plan_of_kept(registry: SessionRegistry, identity: Identity, body: Body) -> _Plan:
     """A target of the list, by its id or its digest. What was left out on disk has to be typed first."""
     wanted = body.text("recent")
-    for kept in registry.store.of(identity.id):
-        if wanted not in {kept.id, target_digest(kept.target)}:
-            continue
-        if kept.missing:
-            body.data["like"] = kept.id
-            words = f"Type again what is not kept on disk: {', '.join(kept.missing)}."
-            raise FormErrors({"": [words]})
-        if not any(name.startswith("option.") for name in body.data):
-            return _Plan(kept.target, kept.options)
-        given = body.read(request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)})
-        return _Plan(kept.target, given.options)
-    raise Gone("That target is no longer remembered. Type it again.")
+    listed = registry.store.of(identity.id)
+    kept = next((one for one in listed if wanted in {one.id, target_digest(one.target)}), None)
+    if kept is None:
+        raise Gone("That target is no longer remembered. Type it again.")
+    if kept.missing:
+        body.data["like"] = kept.id
+        raise FormErrors({"": [f"Type again what is not kept on disk: {', '.join(kept.missing)}."]})
+    said = any(name.startswith("option.") for name in body.data)
+    return _Plan(kept.target, targets.options_of(body) if said else kept.options)
 
 
 async def _choices(request: Request, session: Workspace | None, body: Body, choice: _Choose) -> Response:
     """What was pasted, as a list to choose from. The targets stay here, with their secrets."""
     state, identity = request.app.state, request.state.identity
     keep = state.proposals.keep
-    lines = [
-        ChoiceLine.of(one, keep(identity, one.target, choice.options) if one.target is not None else "")
-        for one in choice.entries
-    ]
-    form = connect_form(session, state.registry, identity, values=body.data, choices=lines)
-    return await show(request, form, form.as_json)
+    lines = [(one, keep(identity, one.target, choice.options) if one.target else "") for one in choice.entries]
+    form = connect_fields(state.registry, identity, session, body.data, choices=lines)
+    return await show(request, lambda: connect_page(form), lambda: connect_json(form))
 
 
-def _must_ask(request: Request, plan: _Plan, body: Body) -> bool:
+def _must_ask(request: Request, target: StdioTarget, plan: _Plan, body: Body) -> bool:
     """Whether a person has to see this command first. A script that sends JSON has said what it wants."""
-    if not isinstance(plan.target, StdioTarget) or plan.confirmed:
+    if plan.confirmed:
         return False
     if plan.reveal:
         return True
     identity: Identity = request.state.identity
     if identity.kind == "script" and not body.is_form:
         return False
-    return not request.app.state.registry.consented(identity, plan.target)
+    return not request.app.state.registry.consented(identity, target)
 
 
-async def _ask(request: Request, session: Workspace | None, plan: _Plan) -> Response:
+async def _ask(request: Request, session: Workspace | None, target: StdioTarget, plan: _Plan) -> Response:
     """The card that shows a command in full before its first start (R5-71)."""
-    target = plan.target
-    assert isinstance(target, StdioTarget)  # noqa: S101 (`_must_ask` has looked)
     digest = request.app.state.proposals.keep(request.state.identity, target, plan.options)
     if wants_json(request):
-        shown = {
-            "digest": digest,
-            "argv": list(target.shown_argv),
-            "cwd": target.cwd,
-            "env_names": sorted(target.env),
-        }
+        argv, env = list(target.shown_argv), sorted(target.env)
+        shown = {"digest": digest, "argv": argv, "cwd": target.cwd, "env_names": env}
         message = "This command was not started before. Post its digest as `confirm` to start it."
         raise Denied(409, "consent", message, detail=shown)
     return await show_page(request, consent(session, target, reveal=plan.reveal))
@@ -255,11 +246,3 @@ def _start(registry: SessionRegistry, session: Session, plan: _Plan, by: Identit
         )
     elif isinstance(target, DemoTarget):
         spawns.info("session %d starts the demo server, asked by a %s", session.number, by.kind)
-
-
-async def _form_again(request: Request, session: Workspace | None, body: Body, fault: FormErrors) -> Response:
-    if wants_json(request):
-        raise fault
-    state = request.app.state
-    form = connect_form(session, state.registry, request.state.identity, values=body.data, errors=fault.fields)
-    return await show_page(request, form, 422)

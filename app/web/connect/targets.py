@@ -15,16 +15,17 @@ from starlette.responses import Response
 from app import secrecy
 from app.core.options import Options
 from app.core.strict import Closed
-from app.core.targets import AnyTarget, HttpTarget, StdioTarget, Target
+from app.core.targets import AnyTarget, HttpTarget, StdioTarget, Target, target_digest
 from app.core.times import wire_time
-from app.sessions import SessionRegistry
+from app.sessions import SessionRegistry, Workspace
 from app.store import Kept
 from app.web.connect import mcp_json
-from app.web.connect.form import connect_form, kept_json
+from app.web.connect.form import connect_fields, connect_page
 from app.web.door.denied import Denied, unknown
 from app.web.kit import request_bodies
 from app.web.kit.request_bodies import Body, FormErrors
 from app.web.kit.responses import back, show_page, wants_json
+from app.web.kit.words import target_json
 
 
 class SaveBody(Closed):
@@ -45,11 +46,7 @@ async def save(request: Request) -> Response:
     try:
         wanted = _wanted(request, body)
     except FormErrors as fault:
-        if wants_json(request):
-            raise
-        identity = request.state.identity
-        form = connect_form(None, registry, identity, values=body.data, errors=fault.fields)
-        return await show_page(request, form, 422)
+        return await form_again(request, None, body, fault)
     kept, trouble = [], ""
     for one in wanted:
         kept.append(await registry.store.save(owner, one.target, one.options, one.name))
@@ -71,11 +68,33 @@ async def delete(request: Request) -> Response:
     """Forget a target."""
     registry: SessionRegistry = request.app.state.registry
     kept = _kept(request)
-    body = await request_bodies.read(request)
-    body.read(request_bodies.Nothing, lambda form: {})
+    await request_bodies.nothing(request)
     await registry.store.delete(kept.owner, kept.id)
     said = {"id": kept.id, "deleted": True, "time": wire_time(registry.wall())}
     return await back(request, "/", lambda: _on_disk(kept, registry.store.trouble, said))
+
+
+async def form_again(request: Request, session: Workspace | None, body: Body, fault: FormErrors) -> Response:
+    """The connect form with what was typed and what is wrong with it. Raises what is wrong for a script."""
+    if wants_json(request):
+        raise fault
+    state, identity = request.app.state, request.state.identity
+    form = connect_fields(state.registry, identity, session, body.data, errors=fault.fields)
+    return await show_page(request, connect_page(form), 422)
+
+
+def kept_json(kept: Kept) -> dict[str, Any]:
+    """A kept target for scripts; of secrets, variables and headers only the names."""
+    return {
+        "id": kept.id,
+        "name": kept.name or None,
+        "digest": target_digest(kept.target),
+        "label": kept.target.label,
+        **(target_json(kept.target) or {}),
+        "options": kept.options.model_dump(mode="json", exclude_defaults=True, exclude={"meta"}),
+        "used_at": wire_time(kept.used),
+        "missing": list(kept.missing),
+    }
 
 
 def _on_disk(kept: Kept, trouble: str, said: dict[str, Any]) -> dict[str, Any]:
@@ -99,14 +118,18 @@ def _wanted(request: Request, body: Body) -> list[SaveBody]:
         wanted = body.read(SaveBody, lambda form: {**connect_of_form(request, form), "name": form.text("name")})
         refuse_masks(wanted.target, is_form=body.is_form)
         return [wanted]
-    options = body.read(
-        request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)}
-    ).options
+    options = options_of(body)
     entries = mcp_json.read(body.text("mcp_json"))
     usable = [SaveBody(target=one.target, options=options, name=one.name[:200]) for one in entries if one.target]
     if not usable:
         raise FormErrors({mcp_json.FIELD: [f"{one.name[:60]}: {one.problem}" for one in entries]})
     return usable
+
+
+def options_of(body: Body) -> Options:
+    """The connection options in a form that names no target."""
+    wanted = body.read(request_bodies.OptionsBody, lambda form: {"options": request_bodies.options_of_form(form)})
+    return wanted.options
 
 
 # --------------------------------------------------------------------------------------------- what a form leaves out

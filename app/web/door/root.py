@@ -169,21 +169,14 @@ def _write(path: Path, *, anew: bool) -> str:
     try:
         with os.fdopen(file, "w") as opened:
             opened.write(key + "\n")
-        if not anew and _linked(temporary, path):
-            return key
-        if not anew and path.exists():
-            return _read(path)
+        if not anew:
+            with suppress(OSError):  # the name is taken, or the disk knows no links
+                path.hardlink_to(temporary)
+                return key
+            if path.exists():
+                return _read(path)
         temporary.replace(path)
         return key
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
-
-
-def _linked(temporary: Path, path: Path) -> bool:
-    """Give the complete file its name, unless the name is taken; False also where a disk knows no links."""
-    try:
-        path.hardlink_to(temporary)
-    except OSError:
-        return False
-    return True

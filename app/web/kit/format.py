@@ -50,6 +50,14 @@ def duration(ms: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+def ago(seconds: float) -> str:
+    """3 days ago, 1 minute ago, just now."""
+    for span, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= span:
+            return f"{plural(int(seconds // span), word)} ago"
+    return "just now"
+
+
 def plural(n: int, one: str, many: str | None = None) -> str:
     """1 tool, 14 tools."""
     return f"{grouped(n)} {one if n == 1 else many or one + 's'}"

@@ -22,7 +22,7 @@ from app.core.times import wire_time
 from app.web.door.root import at, root
 from app.web.kit import format, html
 from app.web.kit.html import Html
-from app.web.kit.words import CALL_WORDS, LAMPS, LEVEL_WORDS, STATE_WORDS, transport_words
+from app.web.kit.words import ASK_KINDS, ASK_STATES, CALL_WORDS, LAMPS, LEVEL_WORDS, STATE_WORDS, transport_words
 
 _ADDRESSES = frozenset(
     {"href", "src", "action", "formaction", "hx-get", "hx-post", "hx-sse:connect"}
@@ -98,18 +98,27 @@ jinja.filters.update(
     time_of_day=format.time_of_day,
     wire_time=wire_time,
     duration=format.duration,
+    ago=format.ago,
     prose=html.prose,
     gist=format.gist,
     plural=format.plural,
     type_words=format.type_words,
-    transport_words=transport_words,
+    pretty=format.pretty,
+    transport=transport_words,
     figure=measured,
 )
 
 
 jinja.filters.update(exact=Exact, name=Name, at=at, xmlattr=_attributes)
 jinja.globals.update(asset=html.asset, icons=html.ICONS, root=root, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
-jinja.globals.update(CALL_WORDS=CALL_WORDS, LEVEL_WORDS=LEVEL_WORDS, STATE_WORDS=STATE_WORDS, LAMPS=LAMPS)
+jinja.globals.update(
+    ASK_KINDS=ASK_KINDS,
+    ASK_STATES=ASK_STATES,
+    CALL_WORDS=CALL_WORDS,
+    LEVEL_WORDS=LEVEL_WORDS,
+    STATE_WORDS=STATE_WORDS,
+    LAMPS=LAMPS,
+)
 
 
 def also_from(directory: Path) -> None:

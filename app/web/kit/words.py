@@ -22,6 +22,21 @@ CALL_WORDS = {
     "failed": ("x", "Failed"),
     "cancelled": ("x", "Cancelled"),
 }
+ASK_KINDS = {
+    "form": ("k-form", "Form"),
+    "url": ("k-url", "Link"),
+    "sampling": ("k-samp", "Sampling"),
+    "roots": ("k-root", "Roots"),
+}
+ASK_STATES = {
+    "open": "waiting",
+    "held": "held",
+    "sending": "being sent",
+    "answered": "answered",
+    "withdrawn": "withdrawn",
+    "expired": "expired",
+    "lost": "lost",
+}
 LEVEL_WORDS = {"must": "Breaks a MUST.", "should": "Against a SHOULD.", "note": "Note."}
 
 

@@ -24,7 +24,7 @@ from app.web.kit.responses import show
 from app.web.kit.templates import Context, fragment
 from app.web.live.page import page
 from app.web.live.parts import Part, View
-from app.web.session.ping import PING, PingView, ping_view
+from app.web.session.ping import PING
 
 LINES = 200
 STDERR_LINES = 100
@@ -85,7 +85,6 @@ class Logging(Context):
     shell: Shell
     log: LoggingView
     levels: tuple[str, ...]
-    ping: PingView
 
 
 def _newest(view: View) -> Html:
@@ -111,7 +110,7 @@ async def logging(request: Request) -> Response:
 def logging_page(session: Workspace, wanted: Wanted) -> Logging:
     """The log of the server as a page."""
     surroundings = shell(session, "logging", "Logging", of=wanted.query)
-    return Logging(surroundings, LoggingView(session, wanted), LEVELS, ping_view(session))
+    return Logging(surroundings, LoggingView(session, wanted), LEVELS)
 
 
 def logging_json(session: Workspace, wanted: Wanted) -> dict[str, Any]:

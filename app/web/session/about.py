@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.figures import grouped
 from app.settings import Settings
-from app.web.kit import format
 from app.web.kit.responses import show
 from app.web.kit.templates import Context
 
@@ -21,19 +19,8 @@ class About(Context):
 
     template: ClassVar[str] = "session/about.html"
 
-    settings: list[tuple[str, str]]
-    limits: list[tuple[str, str]]
-
-
-def about_page(settings: Settings) -> About:
-    """The settings in words."""
-    plain, limits = about_json(settings).values()
-    return About(
-        settings=[(key, format.gist(value, 200) if value is not None else "not set") for key, value in plain.items()],
-        limits=[
-            (key, f"{grouped(value)}" if isinstance(value, int) else f"{value:g}") for key, value in limits.items()
-        ],
-    )
+    settings: dict[str, Any]
+    limits: dict[str, Any]
 
 
 def about_json(settings: Settings) -> dict[str, dict[str, Any]]:
@@ -45,4 +32,4 @@ def about_json(settings: Settings) -> dict[str, dict[str, Any]]:
 
 async def about(request: Request) -> Response:
     settings: Settings = request.app.state.settings
-    return await show(request, lambda: about_page(settings), lambda: about_json(settings))
+    return await show(request, lambda: About(**about_json(settings)), lambda: about_json(settings))

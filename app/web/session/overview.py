@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.times import wire_time
-from app.core.wire import Finding
 from app.sessions import Workspace
 from app.web.kit import format, json_tree
 from app.web.kit.frame import Shell, figures, shell
@@ -17,14 +15,19 @@ from app.web.kit.html import Html
 from app.web.kit.request_bodies import waiting_seconds
 from app.web.kit.responses import show
 from app.web.kit.templates import Context, fragment
-from app.web.kit.words import target_json, text_of, transport_words
+from app.web.kit.words import target_json, text_of
 from app.web.live.page import page
-from app.web.live.parts import Part, View
-from app.web.session.ping import PING, PingView, ping_view
+from app.web.live.parts import Part
+from app.web.session.ping import PING
+
+DEPRECATED = "deprecated since 2026-07-28"
+"""Roots, sampling and logging: they work, and nobody should begin with them (R6-53)."""
+_EITHER = {"extensions": "Extensions", "experimental": "Experimental"}
+_THEIRS = _EITHER | {"resources": "Resources", "prompts": "Prompts", "logging": "Logging", "tasks": "Tasks"}
+_OURS = _EITHER | {"sampling": "Sampling", "elicitation": "Elicitation", "tasks": "Receiver tasks"}
 
 
-@dataclass(slots=True, frozen=True)
-class Offer:
+class Offer(NamedTuple):
     """One capability in words."""
 
     label: str
@@ -33,151 +36,71 @@ class Offer:
 
 
 @dataclass(slots=True)
-class ConnectionView:
-    """The body of the overview; also a part of the stream (`#connection`)."""
+class ConnectionCard:
+    """The connection in words, whatever state it is in: the body of the overview, and a part of the stream
+    (`#connection`)."""
 
-    base: str
-    state: str
-    number: int
-    title: str
-    name: str
-    version: str
-    description: str
-    instructions: str
-    protocol: str
-    transport: str
-    pid: int | None
-    connected: str
-    traffic: str
-    findings_total: int
-    server_offers: list[Offer]
-    our_offers: list[Offer]
-    server_capabilities: Html | None
-    client_capabilities: Html | None
-    steps: list[Any]
-    took: str
-    trouble: Any
-    deadline: str | None
-    waits: str
-    """While connecting: how long the server may take."""
-    remembered: bool
-    """Its era was not found out this time, but remembered."""
-    target_label: str
-    has_target: bool
-    findings: list[Finding]
-    stopped_after: str
-    renewed: str
-    """Why Parley began this connection by itself."""
+    session: Workspace
 
+    @property
+    def server(self) -> dict[str, str]:
+        """What the server says of itself, as far as it is text."""
+        given = self.session.info.server_info
+        known = given if isinstance(given, dict) else {}
+        return {key: text_of(known.get(key)) for key in ("name", "version", "description")}
 
-def _said(value: Any, *keys: str) -> str:
-    if not isinstance(value, dict):
-        return ""
-    return ", ".join(words for key, words in zip(keys[::2], keys[1::2], strict=True) if value.get(key))
+    @property
+    def traffic(self) -> str:
+        return figures(self.session)["traffic"]
 
+    @property
+    def server_offers(self) -> list[Offer]:
+        given = self.session.info.server_capabilities
+        return [self._server_offer(*one) for one in given.items()][:60] if isinstance(given, dict) else []
 
-def _server_offers(session: Workspace) -> list[Offer]:
-    given = session.info.server_capabilities
-    if not isinstance(given, dict):
-        return []
-    base = f"/s/{session.id}"
-    tools = len(session.tools.items)
-    changes, unsaid = "list changes announced", "list changes not announced"
-    names = {"tasks": "Tasks", "extensions": "Extensions", "experimental": "Experimental"}
-    offers = []
-    for key, value in given.items():
-        if key == "tools":
-            label = format.plural(tools, "tool") if session.tools.state == "ready" else "Tools"
-            offers.append(Offer(label, _said(value, "listChanged", changes) or unsaid, f"{base}/tools"))
-        elif key == "resources":
-            words = _said(value, "subscribe", "subscriptions", "listChanged", changes)
-            offers.append(Offer("Resources", words or unsaid, f"{base}/resources"))
-        elif key == "prompts":
-            offers.append(Offer("Prompts", _said(value, "listChanged", changes) or unsaid, f"{base}/prompts"))
-        elif key == "logging":
-            words = f"log messages, level on request; {DEPRECATED}"
-            offers.append(Offer("Logging", words, f"{base}/logging"))
-        elif key == "completions":
-            offers.append(Offer("Completion", "of prompt and template arguments"))
-        elif isinstance(value, dict):
-            offers.append(Offer(names.get(key, key[:80]), ", ".join(str(one)[:60] for one in list(value)[:8])))
-        else:
-            offers.append(Offer(key[:80], format.gist(value, 60)))
-    return offers[:60]
+    def _server_offer(self, key: str, value: Any) -> Offer:
+        label, here = _THEIRS.get(key, key[:80]), f"/s/{self.session.id}/{key}"
+        if key in {"tools", "resources", "prompts"}:
+            tools = self.session.tools
+            if key == "tools":
+                label = format.plural(len(tools.items), "tool") if tools.state == "ready" else "Tools"
+            members = {"subscribe": "subscriptions"} if key == "resources" else {}
+            said = _said(value, {**members, "listChanged": "list changes announced"})
+            return Offer(label, said or "list changes not announced", here)
+        if key == "logging":
+            return Offer(label, f"log messages, level on request; {DEPRECATED}", here)
+        if key == "completions":
+            return Offer("Completion", "of prompt and template arguments")
+        if isinstance(value, dict):
+            return Offer(label, ", ".join(str(one)[:60] for one in list(value)[:8]))
+        return Offer(key[:80], format.gist(value, 60))
+
+    @property
+    def our_offers(self) -> list[Offer]:
+        given = self.session.info.client_capabilities
+        offers = []
+        for key, value in given.items() if isinstance(given, dict) else ():
+            if key == "roots":
+                words = [_said(value, {"listChanged": "changes announced"}), DEPRECATED]
+                roots = format.plural(len(self.session.roots), "root")
+                offers.append(Offer(roots, "; ".join(filter(None, words)), f"/s/{self.session.id}/roots"))
+            elif isinstance(value, dict):
+                words = [", ".join(str(one) for one in value), DEPRECATED if key == "sampling" else ""]
+                offers.append(Offer(_OURS.get(key, str(key)), "; ".join(filter(None, words))))
+        return offers
+
+    @property
+    def server_tree(self) -> Html:
+        return json_tree.tree(self.session.info.server_capabilities, open_depth=1, label="Server capabilities")
+
+    @property
+    def client_tree(self) -> Html:
+        return json_tree.tree(self.session.info.client_capabilities, open_depth=1, label="Client capabilities")
 
 
-DEPRECATED = "deprecated since 2026-07-28"
-"""Roots, sampling and logging: they work, and nobody should begin with them (R6-53)."""
-
-
-def _our_offers(session: Workspace) -> list[Offer]:
-    given = session.info.client_capabilities
-    if not isinstance(given, dict):
-        return []
-    offers = []
-    names = {
-        "sampling": "Sampling",
-        "elicitation": "Elicitation",
-        "tasks": "Receiver tasks",
-        "extensions": "Extensions",
-        "experimental": "Experimental",
-    }
-    for key, value in given.items():
-        if key == "roots":
-            words = "; ".join(each for each in (_said(value, "listChanged", "changes announced"), DEPRECATED) if each)
-            offers.append(Offer(format.plural(len(session.roots), "root"), words, f"/s/{session.id}/roots"))
-        elif isinstance(value, dict):
-            said = [", ".join(str(one) for one in value), DEPRECATED if key == "sampling" else ""]
-            offers.append(Offer(names.get(key) or str(key), "; ".join(each for each in said if each)))
-    return offers
-
-
-def connection_view(session: Workspace) -> ConnectionView:
-    """The connection in words, whatever state it is in."""
-    info, log = session.info, session.messages
-    server = info.server_info if isinstance(info.server_info, dict) else {}
-    connected = ""
-    if info.ready_at is not None:
-        connected = f"in {format.duration(info.connect_ms)}, at {format.time_of_day(info.ready_at)}"
-    lasted = ""
-    if info.ended_at is not None and info.ready_at is not None:
-        lasted = format.duration((info.ended_at - info.ready_at) * 1000)
-    known = isinstance(info.server_info, dict)
-    return ConnectionView(
-        base=f"/s/{session.id}",
-        state=info.state,
-        number=info.number,
-        title=text_of(server.get("title")) or text_of(server.get("name")) or session.label,
-        name=text_of(server.get("name")),
-        version=text_of(server.get("version"))[:60],
-        description=text_of(server.get("description")),
-        instructions=info.instructions or "",
-        protocol=f"{info.protocol_version or ''}{', no handshake' if info.era == 'modern' else ''}",
-        transport=transport_words(session.target),
-        pid=info.pid,
-        connected=connected,
-        traffic=figures(session)["traffic"],
-        findings_total=log.findings_total,
-        server_offers=_server_offers(session),
-        our_offers=_our_offers(session),
-        server_capabilities=json_tree.tree(info.server_capabilities, open_depth=1, label="Server capabilities")
-        if known
-        else None,
-        client_capabilities=json_tree.tree(info.client_capabilities, open_depth=1, label="Client capabilities")
-        if isinstance(info.client_capabilities, dict)
-        else None,
-        steps=list(info.steps),
-        took=format.duration(info.connect_ms),
-        trouble=info.trouble,
-        deadline=wire_time(info.deadline_at) if info.deadline_at is not None and info.state == "connecting" else None,
-        waits=format.duration(info.waits * 1000) if info.waits is not None else "",
-        remembered=info.era_from == "memory",
-        target_label=session.target.label if session.target is not None else "",
-        has_target=session.target is not None,
-        findings=session.tools.findings[:20],
-        stopped_after=lasted,
-        renewed=info.renewed or "",
-    )
+def _said(value: Any, words: dict[str, str]) -> str:
+    """What a capability declares of this, in words."""
+    return ", ".join(text for key, text in words.items() if value.get(key)) if isinstance(value, dict) else ""
 
 
 @dataclass(slots=True)
@@ -188,8 +111,7 @@ class Overview(Context):
     part: ClassVar[str | None] = "session/_connection.html"
 
     shell: Shell
-    connection: ConnectionView
-    ping: PingView
+    connection: ConnectionCard
 
 
 def connection_json(session: Workspace) -> dict[str, Any]:
@@ -226,11 +148,7 @@ def connection_json(session: Workspace) -> dict[str, Any]:
 
 def overview_page(session: Workspace) -> Overview:
     """The first page of a session."""
-    return Overview(
-        shell=shell(session, "overview", session.label),
-        connection=connection_view(session),
-        ping=ping_view(session),
-    )
+    return Overview(shell(session, "overview", session.label), ConnectionCard(session))
 
 
 def overview_json(session: Workspace) -> dict[str, Any]:
@@ -260,14 +178,14 @@ def overview_json(session: Workspace) -> dict[str, Any]:
     }
 
 
-def _connection(view: View) -> Html:
-    return fragment("session/_connection.html", connection=connection_view(view.session))
+_CONNECTION = Part(
+    "#connection",
+    ("connection.changed", "listing.changed", "options.changed", "roots.changed"),
+    lambda view: fragment("session/_connection.html", connection=ConnectionCard(view.session)),
+)
 
 
-_STATE = ("connection.changed", "listing.changed", "options.changed", "roots.changed")
-
-
-@page("overview", Part("#connection", _STATE, _connection), PING, numbers=figures, notice=False)
+@page("overview", _CONNECTION, PING, numbers=figures, notice=False)
 async def overview(request: Request) -> Response:
     session: Workspace = request.state.session
     if seconds := waiting_seconds(request):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
@@ -13,48 +12,15 @@ from app import bounds
 from app.core.strict import Closed
 from app.core.times import wire_time
 from app.sessions import Workspace
-from app.web.kit import format, request_bodies
+from app.web.kit import request_bodies
 from app.web.kit.responses import done
 from app.web.kit.templates import fragment
 from app.web.live.parts import Part
 
-
-@dataclass(slots=True)
-class PingView:
-    """The last ping, and whether they leave by themselves; also a part of the stream (`#ping`)."""
-
-    base: str
-    connected: bool
-    offered: bool
-    """2026-07-28 has no ping."""
-    took: str
-    at: str
-    error: str
-    sent: int
-    failed: int
-    every_ms: int | None
-
-
-def ping_view(session: Workspace) -> PingView:
-    pinging = session.pings
-    last = pinging.last
-    return PingView(
-        base=f"/s/{session.id}",
-        connected=session.info.state == "ready",
-        offered=session.wire.ping,
-        took=format.duration(last.ms) if last is not None and last.ms is not None else "",
-        at=format.time_of_day(last.at) if last is not None else "",
-        error=last.error if last is not None else "",
-        sent=pinging.sent,
-        failed=pinging.failed,
-        every_ms=pinging.every_ms,
-    )
-
-
 PING = Part(
     "#ping",
     ("ping.settled", "connection.changed"),
-    lambda view: fragment("session/_ping.html", ping=ping_view(view.session)),
+    lambda view: fragment("session/_ping.html", session=view.session),
 )
 """How the last ping went, wherever a page shows it."""
 

@@ -31,7 +31,6 @@ class Roots(Context):
 
     shell: Shell
     roots: list[Root]
-    advertised: bool
     rows: list[tuple[str, str]]
     errors: dict[str, str]
 
@@ -46,8 +45,7 @@ def roots_page(
         rows = [(uri, names[index] if index < len(names) else "") for index, uri in enumerate(uris)]
     return Roots(
         shell=shell(session, "roots", "Roots"),
-        roots=list(session.roots),
-        advertised=session.options.roots,
+        roots=session.roots,
         rows=rows,
         errors={pointer: " ".join(texts) for pointer, texts in (errors or {}).items()},
     )

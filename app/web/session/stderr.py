@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.core.targets import HttpTarget
 from app.core.times import wire_time
-from app.core.wire import StderrLine
 from app.sessions import Workspace
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
@@ -20,7 +18,6 @@ from app.web.live.page import page
 from app.web.live.parts import Lines, Part, View
 
 _ON = ("stderr.written",)
-_PROBE = "session/_stderr_probe.html"
 
 
 @dataclass(slots=True)
@@ -30,22 +27,6 @@ class Stderr(Context):
     template: ClassVar[str] = "session/stderr.html"
 
     shell: Shell
-    lines: list[StderrLine]
-    count: int
-    by_probe: int
-    """How many of them complain of our probe."""
-    has_process: bool
-
-
-def stderr_page(session: Workspace) -> Stderr:
-    """The lines still kept."""
-    return Stderr(
-        shell=shell(session, "stderr", "Stderr"),
-        lines=session.stderr.lines(),
-        count=session.stderr.count,
-        by_probe=session.stderr.by_probe,
-        has_process=not isinstance(session.target, HttpTarget),
-    )
 
 
 def stderr_json(session: Workspace) -> dict[str, Any]:
@@ -69,8 +50,8 @@ def _lines(view: View, had: int | None) -> Html:
     "stderr",
     # Lines that turned out to be of another kind than they were drawn as are drawn anew, with all others.
     Lines("#stderr", _ON, lambda view: (view.session.stderr.count, view.session.stderr.redrawn), _lines),
-    Part("#stderr-probe", _ON, lambda view: fragment(_PROBE, by_probe=view.session.stderr.by_probe)),
+    Part("#stderr-probe", _ON, lambda view: fragment("session/_stderr_probe.html", session=view.session)),
 )
 async def stderr(request: Request) -> Response:
     session: Workspace = request.state.session
-    return await show(request, lambda: stderr_page(session), lambda: stderr_json(session))
+    return await show(request, lambda: Stderr(shell(session, "stderr", "Stderr")), lambda: stderr_json(session))

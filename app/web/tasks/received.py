@@ -11,8 +11,9 @@ from app.core.tasks.received import ReceiverTask, Remark, manners
 from app.core.tasks.status import Visit
 from app.core.times import wire_time
 from app.sessions import Workspace
-from app.web.asks.card import KINDS, gist_of
+from app.web.asks.card import gist_of
 from app.web.kit import format
+from app.web.kit.words import ASK_KINDS
 from app.web.tasks.chart import Chart, chart
 from app.web.tasks.life import SHOWN, LifeStep, life
 
@@ -97,7 +98,7 @@ def received_card(session: Workspace, task: ReceiverTask) -> ReceivedCard:
         last_poll=format.clock(polls[-1].at) if polls else "",
         ask_id=task.ask_id if ask is not None else None,
         call_id=None if ask is None else ask.call_id,
-        title="" if ask is None else (gist_of(ask) or KINDS[ask.kind][1]),
+        title="" if ask is None else (gist_of(ask) or ASK_KINDS[ask.kind][1]),
         message=task.message or "",
         life=life(task.visits, "tasks/get", lambda visit: _step(visit, task.method)),
         manners=manners(task),

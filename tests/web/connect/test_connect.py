@@ -1,6 +1,7 @@
 """What people and scripts do: open, connect, consent, call, cancel, close; over forms, htmx and JSON."""
 
 import logging
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
+from app.core.options import Options
 from app.core.targets import StdioTarget, target_digest
 from app.server import escaped
 from app.sessions import Session
@@ -271,6 +273,14 @@ async def test_a_recent_target_is_started_by_its_digest(app: Starlette, script: 
 
 
 # -------------------------------------------------------------------------------------------------------------- forms
+
+
+async def test_every_option_of_a_connection_stands_in_the_form_once(client: Visitor):
+    page = (await client.get("/")).text
+    named = re.findall(r'id="option-(\w+)"', page)
+    assert len(named) == len(set(named))
+    assert set(named) == set(Options.model_fields)
+    assert f"{len(named)} options, all at their defaults" in page
 
 
 async def test_the_connect_form_shows_what_is_wrong_and_what_was_typed(app: Starlette, client: Visitor):
