@@ -1,6 +1,6 @@
 // The connect form. What a command line becomes, what sounds secret and what is wrong with a paste, the server says:
 // htmx asks while something is typed. A value that is marked secret is not shown.
-import { $ } from './dom.js';
+import { $ } from './page.js';
 
 // A question about one field takes only that field along.
 document.addEventListener('htmx:config:request', (event) => {

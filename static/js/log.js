@@ -1,6 +1,8 @@
-// The log of a page: no more rows than a tab can hold, the newest in sight, and how many are new.
+// The log of a page: its rows, one message opened beside them, its filter, and the drawer it stands in.
 import { runs } from './decide.js';
-import { $, $$, make, modified, tab, typedInto, write } from './dom.js';
+import { $, $$, base, make, modified, tab, typedInto, write } from './page.js';
+
+// ==== the rows: no more than a tab can hold, the newest in sight, and how many are new
 
 const CAP = 1000;
 const SLACK = 50;
@@ -8,24 +10,25 @@ const AT_END = 40;
 
 const log = $('#log');
 const scroller = $('#logscroll');
+const drawer = $('#drawer');
 // Following: the newest row stays in sight. Scrolling up ends it, scrolling down resumes it, unless it was switched off.
 let sticks = true;
 let follows = true;
 let seen = 0;
 
 /** Whether a filter is on; its rows then stand in a list beside the log. */
-export const isFiltered = () => $('#found-mark')?.dataset.on !== undefined;
-export const shownRows = () => (isFiltered() ? $('#found') : log);
-export const isFollowing = () => sticks;
+const isFiltered = () => $('#found-mark')?.dataset.on !== undefined;
+const shownRows = () => (isFiltered() ? $('#found') : log);
+const isFollowing = () => sticks;
 const newest = () => +(shownRows().lastElementChild?.id.slice(1) ?? 0);
 const atEnd = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < AT_END;
 
-export const toNewest = () => {
+const toNewest = () => {
   if (!scroller) return;
   scroller.scrollTop = scroller.scrollHeight;
   seen = newest();
 };
-export const stick = (now) => {
+const stick = (now) => {
   sticks = now;
   const button = $('#follow');
   if (!button) return;
@@ -41,7 +44,7 @@ const jump = () => {
 };
 
 /** Take the oldest rows away when there are too many; says whether it did. */
-export const trim = (rows) => {
+const trim = (rows) => {
   const extra = rows.childElementCount - CAP;
   if (extra <= SLACK) return false;
   const range = document.createRange();
@@ -106,7 +109,6 @@ const onRows = (changes) => {
 
 /** Fold the drawer to its bar, or unfold it; the tab remembers. */
 const fold = (folded) => {
-  const drawer = $('#drawer');
   if (!drawer) return;
   drawer.toggleAttribute('data-folded', folded);
   $('#fold').setAttribute('aria-expanded', String(!folded));
@@ -134,7 +136,7 @@ if (log) {
   if (tab.get('parley-log') === 'folded') fold(true);
   document.addEventListener('click', (event) => {
     const at = (selector) => event.target.closest?.(selector);
-    if (at('#fold')) fold(!$('#drawer').hasAttribute('data-folded'));
+    if (at('#fold')) fold(!drawer.hasAttribute('data-folded'));
     if (at('#earlier, #earlier-found')) stick(false);
     if (at('.polls')) {
       at('.polls').toggleAttribute('data-open');
@@ -152,5 +154,161 @@ if (log) {
     event.preventDefault();
     fold(false);
     $('#logfilter').focus();
+  });
+}
+
+// ==== one message, opened beside the rows; on a narrow page the link goes to its own page instead
+
+const ROWS = ':is(#log, #found)';
+const rowsOf = (seq) => $$(`:is(#m${CSS.escape(seq)}, #f${CSS.escape(seq)}) > .m`);
+// On the log's own page the address says which message is open, and back closes it. A filter has the address then.
+const hasAddress = () => !!$('#log-filter') && !isFiltered();
+
+/** Mark the rows of the message that is open, and of its pair. */
+const markOpen = () => {
+  for (const row of $$(`${ROWS} .m:is([aria-current], .pair)`)) {
+    row.removeAttribute('aria-current');
+    row.classList.remove('pair');
+  }
+  const shown = $('#message');
+  $('#logsplit')?.toggleAttribute('data-open', !!shown);
+  if (!shown) return;
+  for (const seq of shown.dataset.seqs.trim().split(' ')) for (const row of rowsOf(seq)) row.classList.add('pair');
+  for (const row of rowsOf(shown.dataset.seq)) {
+    row.classList.remove('pair');
+    row.setAttribute('aria-current', 'true');
+  }
+};
+const fetchMessage = async (href) => {
+  await htmx.ajax('GET', href, { source: $('#detail'), target: '#detail', swap: 'innerHTML' });
+  markOpen();
+};
+const openMessage = async (link) => {
+  const href = link.getAttribute('href');
+  await fetchMessage(href);
+  if (hasAddress()) history.pushState({ message: href }, '', href);
+  if (isFollowing()) toNewest();
+  else link.scrollIntoView({ block: 'nearest' });
+};
+const emptyMessage = () => {
+  $('#detail').replaceChildren();
+  markOpen();
+};
+const closeMessage = () => {
+  const current = $('.m[aria-current]', shownRows());
+  emptyMessage();
+  current?.focus();
+  if (hasAddress()) history.pushState({ message: '' }, '', `${base()}/log`);
+};
+
+if ($('#message')) {
+  markOpen();
+  $('#log .m[aria-current]')?.scrollIntoView({ block: 'center' });
+}
+addEventListener('popstate', (event) => {
+  if (!$('#log-filter')) return;
+  const href = event.state?.message ?? (/\/log\/\d+$/.test(location.pathname) ? location.pathname : '');
+  if (href) fetchMessage(href);
+  else emptyMessage();
+});
+document.addEventListener('click', (event) => {
+  if (modified(event) || event.shiftKey || event.button) return;
+  const row = event.target.closest?.(`${ROWS} a.m`);
+  if (row && $('#detail') && matchMedia('(min-width: 70rem)').matches) {
+    event.preventDefault();
+    openMessage(row);
+  } else if (event.target.closest?.('#detail-close') && $('#log')) {
+    event.preventDefault();
+    closeMessage();
+  }
+});
+document.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape' && !modified(event) && $('#message') && $('#logsplit')) closeMessage();
+});
+
+// ==== the filter. The server filters, in a list beside the log, and htmx asks when something is typed; here the same
+// question is asked again when rows arrive, one at a time and not all the time
+
+const LEAST_REST = 120;
+let timer = null;
+let askedAt = 0;
+let rest = LEAST_REST;
+
+const foundMark = () => $('#found-mark');
+const filterForm = () => $('#log-filter') ?? $('#logfilter');
+const isBehind = () => +($('#log').lastElementChild?.id.slice(1) ?? 0) > +foundMark().dataset.seq;
+const goOn = () => {
+  timer = null;
+  if (isFiltered() && isBehind()) htmx.trigger(foundMark(), 'newer');
+};
+const soon = () => {
+  if (isFiltered() && timer === null) timer = setTimeout(goOn, rest);
+};
+
+if (foundMark()) {
+  $('#log').addEventListener('parley:rows', (event) => {
+    // A row that is drawn anew has a finding now: what matches may have changed behind the mark.
+    const anew = isFiltered() && event.detail.some((seq) => seq <= +foundMark().dataset.seq);
+    if (anew) htmx.trigger(filterForm(), 'again');
+    else soon();
+  });
+  // Never more than a third of the time is spent on a filter, however many rows arrive.
+  document.addEventListener('htmx:before:request', (event) => {
+    if (event.target === foundMark() || event.target === filterForm()) askedAt = performance.now();
+  });
+  new MutationObserver((changes) => {
+    if (!changes.some((change) => [...change.addedNodes].includes(foundMark()))) return;
+    rest = Math.max(LEAST_REST, 2 * (performance.now() - askedAt));
+    if ($('#log-filter') && location.href !== new URL(foundMark().dataset.url, location.href).href) {
+      history.replaceState(null, '', foundMark().dataset.url);
+    }
+    if (isFollowing()) {
+      trim(shownRows());
+      toNewest();
+    }
+    markOpen();
+    soon();
+  }).observe(foundMark().parentElement, { childList: true });
+  // What a browser put back into the field when it came back to the page.
+  if ($('#logfilter').value && !isFiltered()) htmx.trigger(filterForm(), 'again');
+}
+
+// ==== the height of the drawer: by pointer, or by the arrows on the separator. The tab remembers
+
+const HEIGHT = 'parley-drawer';
+const LEAST_HEIGHT = 96;
+const MOST_OF_TAB = 0.75;
+const STEPS = { ArrowUp: 24, ArrowDown: -24, PageUp: 120, PageDown: -120 };
+const grip = $('#grip');
+
+const size = (pixels) => {
+  const most = innerHeight * MOST_OF_TAB;
+  const height = Math.round(Math.max(LEAST_HEIGHT, Math.min(most, pixels)));
+  drawer.style.setProperty('--drawer', `${height}px`);
+  drawer.toggleAttribute('data-sized', true);
+  grip.setAttribute('aria-valuenow', height);
+  grip.setAttribute('aria-valuemax', Math.round(most));
+  return height;
+};
+const resize = (pixels) => tab.set(HEIGHT, size(pixels));
+
+if (grip && drawer) {
+  const kept = +tab.get(HEIGHT);
+  if (kept) size(kept);
+  else grip.setAttribute('aria-valuenow', Math.round(drawer.offsetHeight));
+  grip.addEventListener('pointerdown', (event) => {
+    if (drawer.hasAttribute('data-folded')) return;
+    grip.setPointerCapture(event.pointerId);
+    const [from, height] = [event.clientY, drawer.offsetHeight];
+    const move = (moved) => resize(height + from - moved.clientY);
+    grip.addEventListener('pointermove', move);
+    grip.addEventListener('lostpointercapture', () => grip.removeEventListener('pointermove', move), { once: true });
+  });
+  grip.addEventListener('keydown', (event) => {
+    const ends = { Home: LEAST_HEIGHT, End: innerHeight };
+    const to = ends[event.key] ?? (event.key in STEPS && drawer.offsetHeight + STEPS[event.key]);
+    if (!to) return;
+    event.preventDefault();
+    resize(to);
   });
 }

@@ -173,6 +173,7 @@ def _home(part: Part, page: Page, parley: Parley) -> None:
     opened = page.request.post(f"{parley.server}/s", data=body, headers=headers).json()
     session = _loaded(page, parley.origin + opened["url"], parley.server)
     part.add("page of a session, transferred", kib(session.bytes))
+    part.add("page of a session, requests", str(session.requests))
     elsewhere = home.elsewhere + session.elsewhere
     part.judge("requests to other hosts", str(elsewhere), "0", elsewhere == 0)
     part.notes.append("transferred = headers and bodies as the browser counts them, nothing cached, signed in")

@@ -174,8 +174,8 @@ PYTHON = {
 }
 SCRIPT = {
     r"calls.js:/\/(call|get|read|compose|retry)(\/|$)/": Row("the address of an action", worst=("/cal", "/call")),
-    r"forms.js:/^[^,]*,/": Row("a file that a person chose, as a data: address", worst=("a;",)),
-    r"message.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
+    r"calls.js:/^[^,]*,/": Row("a file that a person chose, as a data: address", worst=("a;",)),
+    r"log.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
     r"page.js:/\s+/": Row("words that a person types"),
     r"decide.js:/\s+/": Row("words that a person types"),
 }

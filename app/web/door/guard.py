@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,9 @@ SECURITY_HEADERS = {
     "cache-control": "no-store",
 }
 """On every response, unless the route has set its own."""
+PART_OF_A_PAGE = ("x-content-type-options", "cross-origin-resource-policy", "cache-control")
+"""Those of them for a script or a style of ours. It is no document: what may be loaded and who may frame it was said by
+the page that names it, and opened alone it is plain text."""
 
 _AUTHORITY = re.compile(r"(?P<name>[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 
@@ -94,7 +97,8 @@ class SecurityHeaders:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                put_on(MutableHeaders(scope=message))
+                is_part = scope.get("state", {}).get("is_part_of_a_page", False)
+                put_on(MutableHeaders(scope=message), PART_OF_A_PAGE if is_part else SECURITY_HEADERS)
             await send(message)
 
         try:
@@ -106,12 +110,12 @@ class SecurityHeaders:
             await refuse(scope, receive, guarded, fault)
 
 
-def put_on(headers: MutableHeaders) -> None:
+def put_on(headers: MutableHeaders, wanted: Iterable[str]) -> None:
     """The security headers; and never one that opens us to another origin or says what we are built with."""
     for name in [name for name in headers if name.startswith("access-control-") or name in {"server", "x-powered-by"}]:
         del headers[name]
-    for name, value in SECURITY_HEADERS.items():
-        headers.setdefault(name, value)
+    for name in wanted:
+        headers.setdefault(name, SECURITY_HEADERS[name])
 
 
 async def refuse(scope: Scope, receive: Receive, send: Send, fault: Exception) -> None:

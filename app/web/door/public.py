@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from app.web.door.files import TYPES, PackedFiles
 from app.web.door.guard import Access, GuardedRoute
 from app.web.door.visitors import own_path
 
@@ -59,13 +60,20 @@ async def healthz(request: Request) -> Response:
 
 async def static(request: Request) -> Response:
     """A file of the page itself. With `?v=`, or in `js-…/`, its address changes with its content, so it may be kept for
-    good."""
+    good, and a script or a style comes packed."""
     path: str = request.path_params["path"]
     folder, _, name = path.partition("/")
-    versioned = folder.startswith("js-")
-    response = await _files().get_response(f"js/{name}" if versioned else path, request.scope)
-    lasting = (versioned or "v" in request.query_params) and response.status_code in {200, 206, 304}
-    response.headers["cache-control"] = "public, max-age=31536000, immutable" if lasting else "no-cache"
+    is_module = folder.startswith("js-")
+    lasts = is_module or "v" in request.query_params
+    if is_module:
+        path = f"js/{name}"
+    if lasts and path.endswith(tuple(TYPES)):
+        response = await _packed_files().get_response(path, request.scope)
+        request.state.is_part_of_a_page = True
+    else:
+        response = await _files().get_response(path, request.scope)
+    kept = lasts and response.status_code in {200, 206, 304}
+    response.headers["cache-control"] = "public, max-age=31536000, immutable" if kept else "no-cache"
     return response
 
 
@@ -75,6 +83,15 @@ async def favicon(request: Request) -> Response:
 
 @cache
 def _files() -> StaticFiles:
+    return StaticFiles(directory=_directory())
+
+
+@cache
+def _packed_files() -> PackedFiles:
+    return PackedFiles(directory=_directory())
+
+
+def _directory() -> Path:
     package = Path(__file__).parents[2]
     inside = package / "static"
-    return StaticFiles(directory=inside if inside.is_dir() else package.parent / "static")
+    return inside if inside.is_dir() else package.parent / "static"

@@ -244,13 +244,13 @@ async def test_static_files_may_be_kept_when_their_address_changes_with_them(str
 
 async def test_modules_stand_below_an_address_that_changes_with_all_of_them(client: Visitor, stranger: Visitor):
     page = await client.get("/")
-    entry = re.findall(r'<script src="(/static/js-[0-9a-f]{8}/page\.js)" type="module">', page.text)
+    entry = re.findall(r'<script src="(/static/js-[0-9a-f]{8}/connect\.js)" type="module">', page.text)
     script = await stranger.get(entry[0])
     assert script.header("cache-control") == "public, max-age=31536000, immutable"
     imported = re.findall(r"(?:from|import) '(\./[a-z]+\.js)'", script.text)
     assert imported, "it stands on its own now: take another module"
     for path in imported:
-        assert (await stranger.get(entry[0].replace("page.js", path.removeprefix("./")))).status == 200
+        assert (await stranger.get(entry[0].replace("connect.js", path.removeprefix("./")))).status == 200
     assert (await stranger.get("/static/js-00000000/nothing.js")).status == 404
 
 
