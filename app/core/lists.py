@@ -48,8 +48,6 @@ class Listing:
     """Those that came so far; one that comes again would never end."""
     news: News | None = None
     """What it says otherwise than the time before."""
-    keys: list[str] | None = None
-    """How its items are addressed, once somebody wanted to know."""
     texts: list[str] | None = None
     """What of each item is searched, once somebody did."""
     rejected: list[tuple[Json, Finding]] = field(default_factory=list)

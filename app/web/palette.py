@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
-from urllib.parse import quote
 
 import anyio
 from starlette.requests import Request
@@ -17,10 +15,11 @@ from app.web.calls.card import recent_calls
 from app.web.kit import html
 from app.web.kit.frame import counts, nav
 from app.web.kit.responses import in_json
-from app.web.kit.words import text_of
-from app.web.lists.keys import keys_of
-from app.web.resources.routes import resource_href
-from app.web.tools.links import tool_links
+from app.web.lists.item import Item
+from app.web.prompts.routes import Prompt
+from app.web.resources.routes import Resource
+from app.web.resources.template import Template
+from app.web.tools.tool import Tool
 
 TOOLS: Final = 5_000
 RESOURCES: Final = 2_000
@@ -55,36 +54,31 @@ def items(session: Workspace) -> list[dict[str, Any]]:
         _item("page", "About", "settings and limits", "/about", "loglist"),
     ]
     tools = [
-        _item("tool", one.name, one.title or one.description, one.href, "tool")
-        for one in tool_links(session, TOOLS, brief=True)
+        _item("tool", one.label, one.title or one.description, one.href(), "tool") for one in Tool.first(session, TOOLS)
     ]
     calls = [
         _item("call", call.subject, f"{call.id}, {call.state}", f"{base}/calls/{call.id}", "run")
         for call in recent_calls(session)[:CALLS]
     ]
-    prompts = _listed(session, "prompts", "prompt", f"{base}/prompts", "prompt")
-    templates = _listed(session, "templates", "template", f"{base}/resources/templates", "res")
-    return [*asks, *pages, *tools, *prompts, *templates, *_resources(session), *calls]
+    return [*asks, *pages, *tools, *_offered(session), *calls]
 
 
 _LISTS: Final[tuple[ListName, ...]] = ("resources", "templates", "prompts")
 
 
-def _listed(session: Workspace, name: ListName, kind: str, base: str, icon: str) -> Iterator[dict[str, Any]]:
-    """Prompts or templates, as far as they are known."""
-    listing = session.lists[name]
-    for key, one in zip(keys_of(listing), listing.items[:RESOURCES], strict=False):
-        item = one if isinstance(one, dict) else {}
-        label = text_of(item.get("name")) or text_of(item.get("uriTemplate")) or key
-        detail = text_of(item.get("title")) or text_of(item.get("uriTemplate")) or text_of(item.get("description"))
-        yield _item(kind, label, detail, f"{base}/{quote(key, safe='~')}", icon)
-
-
-def _resources(session: Workspace) -> Iterator[dict[str, Any]]:
-    for one in session.lists["resources"].items[:RESOURCES]:
-        if isinstance(one, dict) and isinstance(one.get("uri"), str):
-            detail = text_of(one.get("title")) or text_of(one.get("name"))
-            yield _item("resource", one["uri"], detail, resource_href(session, one["uri"]), "res")
+def _offered(session: Workspace) -> list[dict[str, Any]]:
+    """Prompts, templates and resources, as far as they are known."""
+    found: list[dict[str, Any]] = []
+    kinds: tuple[tuple[type[Item], str], ...] = ((Prompt, "prompt"), (Template, "res"))
+    for of, icon in kinds:
+        for one in of.first(session, RESOURCES):
+            uri = one.text("uriTemplate")
+            detail = one.text("title") or uri or one.description
+            found.append(_item(of.list_name[:-1], one.name or uri or one.key, detail, one.href(), icon))
+    for one in Resource.first(session, RESOURCES):
+        if isinstance(one.said.get("uri"), str):
+            found.append(_item("resource", one.key, one.title, one.href(), "res"))
+    return found
 
 
 def _item(kind: str, label: Any, detail: str, href: str, icon: str) -> dict[str, Any]:

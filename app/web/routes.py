@@ -19,6 +19,7 @@ from app.web.connect import routes as connect
 from app.web.door import public
 from app.web.door.guard import Access, GuardedRoute
 from app.web.kit import completion
+from app.web.lists.routes import ListRoutes
 from app.web.live import stream
 from app.web.live.page import Page, Pages
 from app.web.log import page as log
@@ -43,6 +44,15 @@ def get(path: str, handler: Handler | Page, access: Access) -> GuardedRoute:
 
 def post(path: str, handler: Handler, access: Access) -> GuardedRoute:
     return GuardedRoute(path, handler, access=access, method="POST")
+
+
+def listed(path: str, of: ListRoutes) -> list[GuardedRoute]:
+    """A list of the server: its page, and reading it again, or its next page."""
+    return [
+        get(path, of.page, SESSION),
+        post(f"{path}/refresh", of.refresh, SESSION),
+        post(f"{path}/more", of.more, SESSION),
+    ]
 
 
 def routes() -> list[GuardedRoute]:
@@ -70,30 +80,22 @@ def routes() -> list[GuardedRoute]:
         get("/s/{sid}/palette", palette.palette, SESSION),
         get("/s/{sid}/events", stream.events, SESSION),
         # Tools
-        get("/s/{sid}/tools", tools.tools, SESSION),
-        post("/s/{sid}/tools/refresh", tools.refresh, SESSION),
-        post("/s/{sid}/tools/more", tools.more, SESSION),
+        *listed("/s/{sid}/tools", tools.TOOLS),
         post("/s/{sid}/tools/form/{name:path}", tools.form, SESSION),
         post("/s/{sid}/tools/check/{name:path}", tools.check, SESSION),
         post("/s/{sid}/tools/call/{name:path}", tools.call, SESSION),
         get("/s/{sid}/tools/{name:path}", tools.tool, SESSION),
         # Resources and their templates
-        get("/s/{sid}/resources", resources.resources, SESSION),
-        post("/s/{sid}/resources/refresh", resources.refresh, SESSION),
-        post("/s/{sid}/resources/more", resources.more, SESSION),
+        *listed("/s/{sid}/resources", resources.RESOURCES),
         get("/s/{sid}/resources/one", resources.resource, SESSION),
         post("/s/{sid}/resources/read", resources.read, SESSION),
         post("/s/{sid}/resources/subscribe", resources.subscribe, SESSION),
-        get("/s/{sid}/resources/templates", resources.templates, SESSION),
-        post("/s/{sid}/resources/templates/refresh", resources.refresh_templates, SESSION),
-        post("/s/{sid}/resources/templates/more", resources.more_templates, SESSION),
+        *listed("/s/{sid}/resources/templates", template.TEMPLATES),
         post("/s/{sid}/resources/templates/expand/{name:path}", template.expand, SESSION),
         post("/s/{sid}/resources/templates/read/{name:path}", template.read_template, SESSION),
         get("/s/{sid}/resources/templates/{name:path}", template.template, SESSION),
         # Prompts, and completion of their arguments
-        get("/s/{sid}/prompts", prompts.prompts, SESSION),
-        post("/s/{sid}/prompts/refresh", prompts.refresh, SESSION),
-        post("/s/{sid}/prompts/more", prompts.more, SESSION),
+        *listed("/s/{sid}/prompts", prompts.PROMPTS),
         post("/s/{sid}/prompts/get/{name:path}", prompts.get, SESSION),
         get("/s/{sid}/prompts/{name:path}", prompts.prompt, SESSION),
         post("/s/{sid}/complete", completion.complete, SESSION),

@@ -70,7 +70,7 @@ class _Rows:
 
 
 def _connection_words(view: View, _: Sequence[Event]) -> str:
-    return f"{surroundings(view).label}: {STATE_WORDS[view.session.info.state]}"
+    return f"{view.session.label}: {STATE_WORDS[view.session.info.state]}"
 
 
 AROUND: Final = Shown(

@@ -13,7 +13,7 @@ from app.web.kit import request_bodies
 from app.web.kit.lookup import call_of
 from app.web.kit.request_bodies import waiting_seconds
 from app.web.kit.responses import done, show, started
-from app.web.lists.keys import LOOK_SECONDS
+from app.web.lists.item import LOOK_SECONDS
 from app.web.live.page import page
 
 

@@ -67,11 +67,7 @@ def _of_form(form: request_bodies.Body) -> dict[str, Any]:
     which, of = form.text("_ref"), form.text("_of")
     ref = {"type": "ref/prompt", "name": of} if which == "prompt" else {"type": "ref/resource", "uri": of}
     typed = form.text("_argument")
-    others = {
-        name.removeprefix("arg."): form.text(name)
-        for name in form.data
-        if name.startswith("arg.") and name != f"arg.{typed}" and form.text(name)
-    }
+    others = {name: text for name, text in form.arguments.items() if name != typed and text}
     argument = {"name": typed, "value": form.text(f"arg.{typed}")}
     return {"ref": ref, "argument": argument, "context": {"arguments": others}}
 

@@ -8,7 +8,7 @@ The pages that say no are here too; `responses` chooses among them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import ValidationError
@@ -94,27 +94,6 @@ def _of_status(fault: HTTPException) -> Denied:
             return Denied(status, "refused", fault.detail, headers=headers)
 
 
-@dataclass(slots=True)
-class SignedOut(Context):
-    """The page for somebody who has no cookie. It names no version, no path and no token (S08)."""
-
-    template: ClassVar[str] = "errors/signed_out.html"
-    part: ClassVar[str | None] = "errors/_problem.html"
-
-    reason: str = ""
-    title: str = "Not signed in"
-    message: str = "Open the address that the terminal printed."
-    fields: dict[str, list[str]] = field(default_factory=dict)
-    advice: str = ""
-    outside: bool = False
-    """Whether the address lacks the path below which browsers live."""
-
-
-def signed_out(reason: str = "", *, outside: bool = False) -> SignedOut:
-    """The 401 page; `reason` says why a given code was not taken."""
-    return SignedOut(reason=reason, message=reason or "Open the address that the terminal printed.", outside=outside)
-
-
 _PROBLEMS = {
     400: ("That request could not be read", "Go back and try it again; if it stays so, the sender is at fault."),
     403: ("Refused", "The request came from another page or from a browser that hides where it came from."),
@@ -153,3 +132,19 @@ def problem(
     title, advice = _PROBLEMS.get(status, ("It did not work", "Go back and try it again."))
     # In a session the sentence itself says what is missing, and the way back is beside it.
     return Problem(status, kind, title, message, "" if session and status == 404 else advice, fields or {}, session)
+
+
+@dataclass(slots=True)
+class SignedOut(Problem):
+    """The page for somebody who has no cookie. It names no version, no path and no token (S08)."""
+
+    template: ClassVar[str] = "errors/signed_out.html"
+
+    outside: bool
+    """Whether the address lacks the path below which browsers live."""
+
+
+def signed_out(reason: str = "", *, outside: bool = False) -> SignedOut:
+    """The 401 page; `reason` says why a given code was not taken."""
+    message = reason or "Open the address that the terminal printed."
+    return SignedOut(401, "signed-out", "Not signed in", message, "", {}, "", outside)

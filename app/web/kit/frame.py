@@ -13,9 +13,9 @@ from app.sessions import Workspace
 from app.web.asks.card import InboxView, inbox_view, refused_words, summary
 from app.web.kit import format
 from app.web.kit.html import Html
-from app.web.kit.words import STATE_WORDS, text_of, transport_words
+from app.web.kit.words import STATE_WORDS, text_of
 from app.web.log.row import log_rows
-from app.web.tools.links import ToolLink, tool_links
+from app.web.tools.tool import Tool
 
 RAIL_TOOLS = 200
 
@@ -76,61 +76,71 @@ def figures(session: Workspace) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Shell:
-    """What surrounds every page of a session: top bar, rail, inbox, drawer, stream."""
+    """What surrounds every page of a session: top bar, rail, inbox, drawer, stream, which goes on from `seq`.
 
-    base: str
+    Everything is made when a template asks for it, and so only for pages."""
+
+    session: Workspace
     page: str
     title: str
-    seq: int
-    label: str
-    state: str
-    version: str
-    transport: str
-    target_label: str
-    lead: str
-    waiting: int
-    nav: list[NavItem]
-    tools: list[ToolLink]
-    tools_total: int
+    of: str
     tool_key: str | None
-    numbers: dict[str, str]
-    earlier: int | None
-    stream_url: str
-    trouble: str
-    session: Workspace
     messages: list[Message]
+    """Those that the drawer shows."""
+    seq: int
+    numbers: dict[str, str]
+
+    @property
+    def base(self) -> str:
+        return f"/s/{self.session.id}"
+
+    @property
+    def state(self) -> str:
+        return self.session.info.state
+
+    @property
+    def lead(self) -> str:
+        """What there is to say of the connection in one line."""
+        info = self.session.info
+        if info.state != "ready":
+            return STATE_WORDS[info.state]
+        server = info.server_info if isinstance(info.server_info, dict) else {}
+        said = [text_of(server.get("version"))[:40], f"pid {info.pid}" if info.pid is not None else ""]
+        return ", ".join(part for part in said if part) or STATE_WORDS[info.state]
+
+    @property
+    def nav(self) -> list[NavItem]:
+        return nav(self.session, self.numbers)
+
+    @property
+    def tools(self) -> list[Tool]:
+        return Tool.first(self.session, RAIL_TOOLS)
+
+    @property
+    def earlier(self) -> int | None:
+        """The first of the rows, when there are more before it."""
+        first, shown = self.session.messages.first_seq, self.messages
+        return shown[0].seq if shown and first is not None and shown[0].seq > first else None
+
+    @property
+    def stream_url(self) -> str:
+        query = {"since": str(self.seq), "page": self.page} | ({"of": self.of} if self.of else {})
+        return f"{self.base}/events?{urlencode(query)}"
 
     @property
     def rows(self) -> Html:
-        """The rows of the drawer; made when a template asks, for JSON never does."""
+        """The rows of the drawer."""
         return log_rows(self.session, self.messages)
 
     @property
     def inbox(self) -> InboxView:
-        """The inbox column, likewise."""
+        """The inbox column."""
         return inbox_view(self.session)
 
     @property
     def parade(self) -> str:
         """Where the demo server is told to ask everything; "" for any other server."""
         return f"{self.base}/tools/parade" if isinstance(self.session.target, DemoTarget) else ""
-
-
-def wheretext_of(session: Workspace) -> tuple[str, str, str]:
-    """Version, transport and lead line of the current connection."""
-    info = session.info
-    version = info.protocol_version or "" if info.state in {"ready", "lost"} else ""
-    lead = STATE_WORDS[info.state]
-    if info.state == "ready":
-        server = info.server_info if isinstance(info.server_info, dict) else {}
-        said = text_of(server.get("version"))
-        parts = [
-            said[:40],
-            f"pid {info.pid}" if info.pid is not None else "",
-            lead if not said and not info.pid else "",
-        ]
-        lead = ", ".join(part for part in parts if part)
-    return version, transport_words(session.target), lead
 
 
 def nav(session: Workspace, numbers: dict[str, str]) -> list[NavItem]:
@@ -172,33 +182,6 @@ def shell(
     messages: list[Message] | None = None,
     rows: int = 200,
 ) -> Shell:
-    """The surroundings of one page, at this moment; the stream goes on from `seq`."""
-    seq = session.events.seq
-    version, transport, lead = wheretext_of(session)
-    numbers = counts(session)
+    """The surroundings of one page, at this moment."""
     visible = session.messages.last(rows) if messages is None else messages
-    first = session.messages.first_seq
-    query = {"since": str(seq), "page": page} | ({"of": of} if of else {})
-    return Shell(
-        base=f"/s/{session.id}",
-        page=page,
-        title=title,
-        seq=seq,
-        label=session.label,
-        state=session.info.state,
-        version=version,
-        transport=transport,
-        target_label=session.target.label if session.target is not None else "no server yet",
-        lead=lead,
-        waiting=session.open_asks,
-        nav=nav(session, numbers),
-        tools=tool_links(session, RAIL_TOOLS, brief=True),
-        tools_total=len(session.tools.items),
-        tool_key=tool_key,
-        numbers=numbers,
-        earlier=visible[0].seq if visible and first is not None and visible[0].seq > first else None,
-        stream_url=f"/s/{session.id}/events?{urlencode(query)}",
-        trouble=session.info.trouble.message if session.info.trouble is not None else "",
-        session=session,
-        messages=visible,
-    )
+    return Shell(session, page, title, of, tool_key, visible, session.events.seq, counts(session))

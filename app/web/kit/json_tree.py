@@ -141,6 +141,15 @@ class _Tree:
             self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{part}", part)
 
 
+def _framed(writer: _Tree, label: str, source: str) -> Markup:
+    """What was written, as an element; `source` is the address that gives the rest."""
+    inside = writer.html
+    asks = f' data-tree="{esc(at(source))}"' if source else ""
+    return Markup(
+        f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>'
+    )
+
+
 def tree(
     value: Any,
     *,
@@ -160,11 +169,7 @@ def tree(
     cut = ""
     if writer.cut and not source:
         cut = '<p class="s dim">Too large to show whole; the raw text has the rest.</p>'
-    inside = writer.html
-    asks = f' data-tree="{esc(at(source))}"' if source else ""
-    return Markup(
-        f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>{cut}'
-    )
+    return _framed(writer, label, source) + Markup(cut)
 
 
 def branch(value: Any, offset: int, *, max_nodes: int = 1_000, max_string: int = MAX_STRING) -> Markup:
@@ -180,11 +185,7 @@ def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
     writer = _Tree(0, 0, 200, frozenset(), lazy=True)
     for pointer, value in found:
         writer.write(pointer or "(the whole)", value, 1, pointer, pointer[1:])
-    inside = writer.html
-    return Markup(
-        f'<div class="json" role="group" aria-label="Found" tabindex="0" data-tree="{esc(at(source))}" hx-ignore>'
-        f"{inside}</div>"
-    )
+    return _framed(writer, "Found", source)
 
 
 def at_pointer(value: Any, pointer: str) -> Any:

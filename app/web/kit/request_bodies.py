@@ -93,6 +93,11 @@ class Body:
         value = self.data.get(name)
         return value if isinstance(value, str) else ""
 
+    @property
+    def arguments(self) -> dict[str, str]:
+        """The fields of a form that hold arguments (`arg.NAME`)."""
+        return {name.removeprefix("arg."): self.text(name) for name in self.data if name.startswith("arg.")}
+
     def rows(self, *names: str) -> list[tuple[str, ...]]:
         """The rows of a form's list: one text for each of its columns. Rows without a first one are left out."""
         columns = [self.data.get(name, []) for name in names]

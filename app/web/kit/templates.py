@@ -102,6 +102,7 @@ jinja.filters.update(
     prose=html.prose,
     gist=format.gist,
     plural=format.plural,
+    type_words=format.type_words,
     pretty=format.pretty,
     transport=transport_words,
     figure=measured,

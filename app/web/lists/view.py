@@ -6,20 +6,18 @@ page shows a hundred of them, and nothing is made for the others. Knows listings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from app.core.calls import CallError
-from app.core.figures import measured
 from app.core.lists import Listing
 from app.core.times import wire_time
-from app.core.wire import Finding
 from app.sessions import Workspace
-from app.sessions.lists import LISTS, ListName
+from app.sessions.lists import LISTS
 from app.web.kit import format
 from app.web.kit.words import finding_json, text_of
+from app.web.lists.item import Item
 
 PER_PAGE = 100
 _SEARCHED = ("name", "title", "description", "uri", "uriTemplate", "mimeType")
@@ -45,65 +43,6 @@ class Window:
         return f"{base}?{urlencode(given)}" if given else base
 
 
-@dataclass(slots=True, frozen=True)
-class Entry:
-    """One item of a list, as a line that leads to its page."""
-
-    name: str
-    href: str
-    title: str = ""
-    description: str = ""
-    detail: str = ""
-    """What else one wants to know before opening it, in small print."""
-    notes: tuple[str, ...] = ()
-    mark: str = ""
-    """`new` or `changed`, since the list was read the time before."""
-    tag: str = ""
-    """One word that somebody waits for, like *updated*."""
-
-
-@dataclass(slots=True)
-class ListView:
-    """One list; also a part of the stream. `id` is the element's."""
-
-    id: str
-    base: str
-    href: str
-    words: str
-    capability: str
-    state: str
-    connection: str
-    offered: bool
-    entries: list[Entry]
-    total: int
-    matching: int
-    window: Window
-    first: int
-    pages: int
-    findings: list[Finding]
-    error: CallError | None
-    stopped: str
-    at: str
-    by_page: bool
-    more: bool
-    gone: list[str] = field(default_factory=list)
-    new: int = 0
-    changed: int = 0
-    rejected: list[tuple[str, str]] = field(default_factory=list)
-    """Tools that may not be offered in 2026-07-28, by name and reason."""
-    fresh: str = ""
-    """Until when the server says that the list may be used again."""
-    scope: str = ""
-    from_cache: bool = False
-
-    @property
-    def last(self) -> int:
-        return self.first + len(self.entries) - 1
-
-    def page_href(self, page: int) -> str:
-        return self.window.href(self.href, page)
-
-
 def matching(listing: Listing, q: str) -> Sequence[int]:
     """The places of the items that hold every word of `q` in their name, title, description or address."""
     words = q.casefold().split()
@@ -122,70 +61,81 @@ def _text(item: Any) -> str:
     return "\n".join([value for value in given if isinstance(value, str)]).casefold()
 
 
-def list_view(
-    session: Workspace, name: ListName, window: Window, entry: Callable[[int, dict[str, Any]], Entry], *, href: str
-) -> ListView:
-    """The window of a list, each of its items made by `entry`."""
-    listing, kind = session.lists[name], LISTS[name]
-    found = matching(listing, window.q)
-    pages = max(1, -(-len(found) // PER_PAGE))
-    page = min(window.page, pages)
-    first = (page - 1) * PER_PAGE
-    news = listing.news
-    entries = []
-    for index in found[first : first + PER_PAGE]:
-        item = listing.items[index] if isinstance(listing.items[index], dict) else {}
-        made = entry(index, item)
-        known = item.get(kind.known_by)
-        if news is not None and isinstance(known, str) and known in (news.new | news.changed):
-            made = replace(made, mark="new" if known in news.new else "changed")
-        entries.append(made)
-    gone = [] if news is None else news.gone
-    return ListView(
-        id=name,
-        base=f"/s/{session.id}",
-        href=href,
-        words=kind.words,
-        capability=kind.capability,
-        state=listing.state,
-        connection=session.info.state,
-        offered=session.lists.offered(name),
-        entries=entries,
-        total=len(listing.items),
-        matching=len(found),
-        window=Window(window.q, page),
-        first=first + 1,
-        pages=pages,
-        findings=listing.findings[:50],
-        error=listing.error,
-        stopped=listing.stopped or "",
-        at=format.time_of_day(listing.at) if listing.at is not None else "",
-        by_page=name in session.lists.by_page,
-        more=listing.next_cursor is not None,
-        gone=[format.gist(text_of(one.get(kind.known_by)), 120) for one in gone[:GONE_SHOWN] if isinstance(one, dict)],
-        new=0 if news is None else len(news.new),
-        changed=0 if news is None else len(news.changed),
-        rejected=[
+class ListView:
+    """One list in a window; also a part of the stream, in the element that has the name of the list."""
+
+    def __init__(self, session: Workspace, of: type[Item], window: Window) -> None:
+        self.session, self.of, self.listing, self.kind = session, of, of.listing(session), LISTS[of.list_name]
+        self.found = matching(self.listing, window.q)
+        self.pages = max(1, -(-len(self.found) // PER_PAGE))
+        self.page = min(window.page, self.pages)
+        self.window = window
+
+    @property
+    def base(self) -> str:
+        return f"/s/{self.session.id}"
+
+    @property
+    def href(self) -> str:
+        return f"{self.base}/{self.of.path}"
+
+    def page_href(self, page: int) -> str:
+        return self.window.href(self.href, page)
+
+    @property
+    def first(self) -> int:
+        """The number of the first item in the window, counted from one."""
+        return (self.page - 1) * PER_PAGE + 1
+
+    @property
+    def last(self) -> int:
+        return min(self.first + PER_PAGE - 1, len(self.found))
+
+    @property
+    def total(self) -> int:
+        return len(self.listing.items)
+
+    @property
+    def items(self) -> list[Item]:
+        return [self.of.at(self.session, index) for index in self.found[self.first - 1 : self.last]]
+
+    def mark(self, item: Item) -> str:
+        """`new` or `changed`, since the list was read the time before."""
+        news, known = self.listing.news, item.said.get(self.kind.known_by)
+        if news is None or not isinstance(known, str):
+            return ""
+        return "new" if known in news.new else "changed" if known in news.changed else ""
+
+    @property
+    def gone(self) -> list[str]:
+        """What the list no longer has, as far as a page says so."""
+        gone = [] if self.listing.news is None else self.listing.news.gone[:GONE_SHOWN]
+        return [format.gist(text_of(one.get(self.kind.known_by)), 120) for one in gone if isinstance(one, dict)]
+
+    @property
+    def rejected(self) -> list[tuple[str, str]]:
+        """Tools that may not be offered in 2026-07-28, by name and reason."""
+        return [
             (format.gist(text_of(tool.get("name")) if isinstance(tool, dict) else "", 100), finding.text)
-            for tool, finding in listing.rejected[:50]
-        ],
-        fresh=wire_time(listing.fresh_until) if listing.fresh(session.wall()) and listing.fresh_until else "",
-        scope=listing.scope,
-        from_cache=listing.from_cache,
-    )
+            for tool, finding in self.listing.rejected[:50]
+        ]
+
+    @property
+    def fresh(self) -> float | None:
+        """Until when the server says that the list may be used again."""
+        return self.listing.fresh_until if self.listing.fresh(self.session.wall()) else None
 
 
-def list_json(session: Workspace, name: ListName, key: str) -> dict[str, Any]:
+def list_json(session: Workspace, of: type[Item]) -> dict[str, Any]:
     """A list for scripts: the server's objects as received."""
-    listing = session.lists[name]
-    news, known_by = listing.news, LISTS[name].known_by
+    listing, news, known_by = of.listing(session), of.listing(session).news, LISTS[of.list_name].known_by
     return {
-        key: listing.items,
+        of.list_name: listing.items,
         "findings": [finding_json(one) for one in listing.findings],
         "state": listing.state,
         "stopped": listing.stopped,
         "pages": {
-            "by_page": name in session.lists.by_page,
+            "by_page": of.list_name in session.lists.by_page,
             "read": listing.pages,
             "more": listing.next_cursor is not None,
         },
@@ -201,35 +151,5 @@ def list_json(session: Workspace, name: ListName, key: str) -> dict[str, Any]:
         "cache_scope": listing.scope or None,
         "from_cache": listing.from_cache,
         "error": None if listing.error is None else {"code": listing.error.code, "message": listing.error.message},
+        **of.list_json(session),
     }
-
-
-def annotation_text(hints: Any) -> tuple[str, ...]:
-    """What a server says about a resource or a content block, in words: audience, priority, last change."""
-    if not isinstance(hints, dict):
-        return ()
-    words = []
-    audience = hints.get("audience")
-    if isinstance(audience, list) and audience:
-        words.append(
-            "for "
-            + " and ".join(format.gist(one, 20) if not isinstance(one, str) else one[:20] for one in audience[:3])
-        )
-    priority = hints.get("priority")
-    if isinstance(priority, int | float) and not isinstance(priority, bool):
-        words.append(f"priority {measured(float(priority))}")
-    if isinstance(hints.get("lastModified"), str):
-        words.append(f"changed {hints['lastModified'][:40]}")
-    return tuple(words)
-
-
-def icon_text(item: Mapping[str, Any]) -> str:
-    """Icons in words: Parley loads nothing on a server's word, so they are named and not drawn (R5-08)."""
-    icons = item.get("icons")
-    if not isinstance(icons, list) or not icons:
-        return ""
-    first = icons[0] if isinstance(icons[0], dict) else {}
-    source = text_of(first.get("src"))
-    kind = text_of(first.get("mimeType"))[:40]
-    where = "inside the listing" if source.startswith("data:") else format.gist(source, 80)
-    return f"{format.plural(len(icons), 'icon')}, {kind + ', ' if kind else ''}{where}"

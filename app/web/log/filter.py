@@ -126,15 +126,6 @@ class LogMatches:
     """Up to which message it looked."""
     methods: list[str]
 
-    @property
-    def active(self) -> bool:
-        return bool(self.filter)
-
-
-def _found_rows(session: Workspace, messages: list[Message]) -> Html:
-    """Rows with ids of their own: the same messages stand in `#log` too."""
-    return log_rows(session, messages, found=True)
-
 
 def matches(
     session: Workspace,
@@ -160,7 +151,7 @@ def matches(
     return LogMatches(
         filter=wanted,
         swap=swap,
-        rows=_found_rows(session, chosen),
+        rows=log_rows(session, chosen, found=True),
         words=f"{grouped(len(matching))} of {grouped(len(session.messages))}" if wanted else "",
         earlier=chosen[0].seq if more else None,
         mark=newest[0].seq if newest else 0,

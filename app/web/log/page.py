@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -15,27 +15,20 @@ from app.core.wire import Exchange, Message
 from app.sessions import Workspace
 from app.web.door.denied import unknown
 from app.web.kit.frame import Shell, shell
-from app.web.kit.html import Html
 from app.web.kit.json_text import json_bytes
 from app.web.kit.request_bodies import whole_number
 from app.web.kit.responses import by_htmx, show, show_page, wants_json
 from app.web.kit.templates import Context
 from app.web.live.page import page
 from app.web.log.filter import LogFilter, LogMatches, LogMatchesPart, matches, search
-from app.web.log.view import (
-    ExchangeView,
-    MessageView,
-    exchange_view,
-    message_json,
-    message_view,
-    placed_json,
-    read_pair,
-)
+from app.web.log.view import Opened, message_json, opened, placed_json
 
 JSON_ROWS = 1_000
 JSON_RAW_BYTES = 4 * 1024 * 1024
 EXPORT_ROWS: Final = 200
 _GONE: Final = "There is no such message. The oldest ones leave the log first."
+_ROWS: Final = 200
+_MOST_ROWS: Final = 1_000
 _BARE: Final = 50
 """HTTP requests without a message on the page."""
 
@@ -59,13 +52,17 @@ class Log(Context):
     part: ClassVar[str | None] = "log/_earlier.html"
 
     shell: Shell
-    detail: MessageView | None
-    rows: Html
-    earlier: int | None
-    dropped: int
+    detail: Opened | None
     found: LogMatches
-    http: list[ExchangeView]
+    http: list[Exchange]
     """The newest HTTP requests that carried no message, which no row shows."""
+
+
+@dataclass(slots=True)
+class MessageDetail(Log):
+    """One message: the log page with it opened, or only the opened message."""
+
+    part: ClassVar[str | None] = "log/_message.html"
 
 
 @dataclass(slots=True, frozen=True)
@@ -121,77 +118,43 @@ def log_json(session: Workspace, wanted: Portion) -> dict[str, Any]:
     }
 
 
-def log_page(
+def _page(
     session: Workspace,
+    shown: list[Message],
+    wanted: LogFilter,
+    matching: list[Message],
     *,
     before: int | None = None,
-    limit: int | None = None,
-    at: int | None = None,
-    read: Mapping[int, Html] | None = None,
-    wanted: LogFilter | None = None,
-    matching: list[Message] | None = None,
+    detail: Opened | None = None,
 ) -> Log:
-    """The log of a session: the newest rows, those before `before`, or those around message `at`, which are opened
-    with what was `read` of them.
-
-    With a filter (`wanted`) and what it found (`matching`) these stand in a list of their own."""
-    source, many = session.messages, min(limit or 200, 1_000)
-    wanted = wanted or LogFilter()
-    if before is not None and not wanted:
-        shown = source.before(before, many)
-    elif at is not None and len(newer := source.after(at - 1, 1_000)) < 1_000:
-        shown = source.before(at, many // 2) + newer
-    else:
-        shown = source.last(many)
-    first = source.first_seq
-    surroundings = shell(session, "log", "Log" if at is None else f"Message {at}", messages=shown)
-    return Log(
-        shell=surroundings,
-        detail=message_view(session, at, read or {}) if at is not None else None,
-        rows=surroundings.rows,
-        earlier=shown[0].seq if shown and first is not None and shown[0].seq > first else None,
-        dropped=source.rows_dropped,
-        found=matches(session, wanted, matching or [], before=before),
-        http=_bare(session),
+    """The log with these rows. With a filter (`wanted`), what it found (`matching`) stands in a list of its own."""
+    title = "Log" if detail is None else f"Message {detail.seq}"
+    bare = [one for one in session.messages.exchanges() if not one.carried]
+    return (Log if detail is None else MessageDetail)(
+        shell=shell(session, "log", title, messages=shown),
+        detail=detail,
+        found=matches(session, wanted, matching, before=before),
+        http=bare[: -_BARE - 1 : -1],
     )
 
 
-def _bare(session: Workspace) -> list[ExchangeView]:
-    """The newest HTTP requests that carried no message, the last one first."""
-    found = [one for one in session.messages.exchanges() if not one.carried]
-    return [exchange_view(one) for one in reversed(found[-_BARE:])]
+def log_page(
+    session: Workspace, before: int | None, limit: int | None, wanted: LogFilter, matching: list[Message]
+) -> Log:
+    """The log of a session: the newest rows, or those before `before`."""
+    many, source = min(limit or _ROWS, _MOST_ROWS), session.messages
+    shown = source.before(before, many) if before is not None and not wanted else source.last(many)
+    return _page(session, shown, wanted, matching, before=before)
 
 
-@dataclass(slots=True)
-class MessageDetail(Context):
-    """One message: the log page with it opened, or only the opened message."""
-
-    template: ClassVar[str] = "log/page.html"
-    part: ClassVar[str | None] = "log/_message.html"
-
-    shell: Shell
-    detail: MessageView
-    rows: Html
-    earlier: int | None
-    dropped: int
-    found: LogMatches
-    http: list[ExchangeView]
-
-
-async def message_page(session: Workspace, seq: int) -> MessageDetail:
-    """One message of the log, opened."""
-    page = log_page(session, at=seq, read=await read_pair(session, seq))
-    if page.detail is None:
+async def message_page(session: Workspace, seq: int) -> Log:
+    """One message of the log, opened among the rows around it."""
+    detail, source = await opened(session, seq), session.messages
+    if detail is None:
         raise unknown(_GONE)
-    return MessageDetail(
-        shell=page.shell,
-        detail=page.detail,
-        rows=page.rows,
-        earlier=page.earlier,
-        dropped=page.dropped,
-        found=page.found,
-        http=page.http,
-    )
+    newer = source.after(seq - 1, _MOST_ROWS)
+    shown = source.before(seq, _ROWS // 2) + newer if len(newer) < _MOST_ROWS else source.last(_ROWS)
+    return _page(session, shown, LogFilter(), [], detail=detail)
 
 
 @page("log", notice=False)
@@ -206,7 +169,7 @@ async def log(request: Request) -> Response:
         return await show_page(request, LogMatchesPart(f"/s/{session.id}", part))
     return await show(
         request,
-        lambda: log_page(session, before=before, limit=limit, wanted=wanted, matching=matching),
+        lambda: log_page(session, before, limit, wanted, matching or []),
         lambda: log_json(session, Portion(after, before, limit, matching)),
     )
 

@@ -17,6 +17,16 @@ _KIND = {kind: kind for kind in ("request", "response", "error", "notification",
 _GLYPH = {"request": "req", "response": "res", "error": "res", "notification": "not", "invalid": "not"}
 
 
+def glyph(message: Message) -> str:
+    """The sign for its direction and kind."""
+    return ("o-" if message.direction == "out" else "i-") + _GLYPH[message.kind]
+
+
+def title(message: Message) -> str:
+    """What it is called."""
+    return message.method or ("reply" if message.kind in {"response", "error"} else "not a message")
+
+
 def _chip(findings: tuple[Finding, ...]) -> str:
     if not findings:
         return ""
@@ -48,19 +58,17 @@ def _poll(message: Message, findings: tuple[Finding, ...]) -> str:
 def log_row(message: Message, findings: tuple[Finding, ...], base: str, *, found: bool = False) -> Markup:
     """One row of the log. Hand-made and not a template: a burst renders thousands of them."""
     out = message.direction == "out"
-    glyph = ("o-" if out else "i-") + _GLYPH[message.kind]
     seq = message.seq
     reply = message.kind in {"response", "error"}
     bad = " bad2" if message.kind in {"error", "invalid"} else ""
-    method = message.method or ("reply" if reply else "not a message")
     side, word = ("o", "sent") if out else ("t", "received")
     return Markup(
         f'<li id="{"f" if found else "m"}{seq:d}" data-d="{"out" if out else "in"}" data-k="{_KIND[message.kind]}"'
         f"{' data-f' if findings else ''}{' data-quiet' if message.quiet else ''}{_poll(message, findings)}>"
         f'<a class="m{bad}" href="{esc_exact(at(base))}/log/{seq:d}"><span class="q">{seq:d}</span>'
         f"<time>{clock(message.at)}</time>"
-        f'<span class="lane {glyph} {side}" role="img" aria-label="{word}"></span>'
-        f'<span class="meth{" re" if reply else ""}">{esc(method[:200])}</span>'
+        f'<span class="lane {esc(glyph(message))} {side}" role="img" aria-label="{word}"></span>'
+        f'<span class="meth{" re" if reply else ""}">{esc(title(message)[:200])}</span>'
         f"{_gist(message, findings)}"
         f'<span class="z">{duration(message.latency_ms)}</span><span class="z sz">{size(message.size)}</span></a></li>'
     )

@@ -16,7 +16,6 @@ from starlette.responses import Response
 
 from app.core.options import LEVELS
 from app.core.times import wire_time
-from app.core.wire import StderrLine
 from app.sessions import Workspace
 from app.sessions.server_log import LogLine, rank
 from app.web.kit.frame import Shell, shell
@@ -64,38 +63,16 @@ class Wanted:
         return not self.q or self.q.casefold() in f"{line.logger}\n{line.text}".casefold()
 
 
-@dataclass(slots=True)
 class LoggingView:
     """The lines, newest first, and stderr beside them; also a part of the stream (`#server-log`)."""
 
-    base: str
-    lines: list[LogLine]
-    matching: int
-    kept: int
-    count: int
-    stderr: list[StderrLine]
-    stderr_count: int
-    has_process: bool
-    offered: bool
-    wanted: Wanted
-
-
-def logging_view(session: Workspace, wanted: Wanted) -> LoggingView:
-    kept = session.server_log.lines()
-    found = [line for line in kept if wanted.fits(line)]
-    stderr = [line for line in session.stderr.lines() if not line.by_probe]
-    return LoggingView(
-        base=f"/s/{session.id}",
-        lines=found[: -LINES - 1 : -1],
-        matching=len(found),
-        kept=len(kept),
-        count=session.server_log.count,
-        stderr=stderr[: -STDERR_LINES - 1 : -1],
-        stderr_count=session.stderr.count - session.stderr.by_probe,
-        has_process=session.info.pid is not None or bool(stderr),
-        offered=session.info.offers("logging"),
-        wanted=wanted,
-    )
+    def __init__(self, session: Workspace, wanted: Wanted) -> None:
+        self.session, self.wanted = session, wanted
+        kept = session.server_log.lines()
+        found = [line for line in kept if wanted.fits(line)]
+        stderr = [line for line in session.stderr.lines() if not line.by_probe]
+        self.kept, self.matching = len(kept), len(found)
+        self.lines, self.stderr = found[: -LINES - 1 : -1], stderr[: -STDERR_LINES - 1 : -1]
 
 
 @dataclass(slots=True)
@@ -107,15 +84,11 @@ class Logging(Context):
 
     shell: Shell
     log: LoggingView
-    loggers: list[str]
     levels: tuple[str, ...]
-    asked: str
-    can_ask: bool
-    modern: bool
 
 
 def _newest(view: View) -> Html:
-    return fragment("log/_server_log.html", log=logging_view(view.session, Wanted.of_query(view.of)))
+    return fragment("log/_server_log.html", log=LoggingView(view.session, Wanted.of_query(view.of)))
 
 
 _LINES = Part(
@@ -136,15 +109,8 @@ async def logging(request: Request) -> Response:
 
 def logging_page(session: Workspace, wanted: Wanted) -> Logging:
     """The log of the server as a page."""
-    return Logging(
-        shell=shell(session, "logging", "Logging", of=wanted.query),
-        log=logging_view(session, wanted),
-        loggers=sorted(session.server_log.loggers),
-        levels=LEVELS,
-        asked=session.options.log_level or "",
-        can_ask=session.info.state == "ready" and session.info.offers("logging"),
-        modern=not session.wire.sets_log_level,
-    )
+    surroundings = shell(session, "logging", "Logging", of=wanted.query)
+    return Logging(surroundings, LoggingView(session, wanted), LEVELS)
 
 
 def logging_json(session: Workspace, wanted: Wanted) -> dict[str, Any]:

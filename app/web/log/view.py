@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from app import bounds
-from app.core.figures import grouped
+from app.core.calls import Call
 from app.core.json import text as jsontext
 from app.core.lane import apart
 from app.core.times import wire_time
@@ -17,7 +16,12 @@ from app.core.wire import Exchange, Finding, Message
 from app.sessions import Workspace
 from app.web.kit import format, json_tree
 from app.web.kit.html import Html
+from app.web.kit.templates import jinja
 from app.web.kit.words import finding_json
+from app.web.log import row
+
+_TREE_BYTES = 2 * 1024 * 1024
+_RAW_BYTES = 64 * 1024
 
 
 def message_json(session: Workspace, message: Message) -> dict[str, Any]:
@@ -30,7 +34,7 @@ def message_json(session: Workspace, message: Message) -> dict[str, Any]:
             text = raw.decode()
         except UnicodeDecodeError:
             encoded = base64.b64encode(raw).decode()
-    row: dict[str, Any] = {
+    made: dict[str, Any] = {
         "seq": message.seq,
         "direction": message.direction,
         "time": wire_time(message.at),
@@ -45,12 +49,12 @@ def message_json(session: Workspace, message: Message) -> dict[str, Any]:
         "findings": [finding_json(one) for one in session.messages.findings(message.seq)],
     }
     if (exchange := session.messages.exchange(message.seq)) is not None:
-        row["exchange"] = exchange_json(exchange)
+        made["exchange"] = exchange_json(exchange)
     if encoded is not None:
-        row["raw_base64"] = encoded
+        made["raw_base64"] = encoded
     if raw is None:
-        row["trimmed"] = True
-    return row
+        made["trimmed"] = True
+    return made
 
 
 def exchange_json(exchange: Exchange) -> dict[str, Any]:
@@ -70,83 +74,65 @@ def exchange_json(exchange: Exchange) -> dict[str, Any]:
 
 
 @dataclass(slots=True, frozen=True)
-class ExchangeView:
-    """The HTTP request that carried a message, and its answer, in words."""
-
-    method: str
-    line: str
-    answer: str
-    error: str
-    note: str
-    sent: tuple[tuple[str, str], ...]
-    received: tuple[tuple[str, str], ...]
-    at: str
-
-
-@dataclass(slots=True)
 class Half:
     """One message of a pair, opened."""
 
-    seq: int
-    direction: str
-    kind: str
-    method: str
-    rpc_id: str
-    at: str
-    size: str
+    message: Message
     tree: Html | None
-    raw: str
-    raw_cut: int
-    trimmed: bool
-    problem: str
-    findings: list[Finding]
-    exchange: ExchangeView | None
+    raw: bytes | None
+    """None when it is no longer kept."""
+    findings: tuple[Finding, ...]
+    exchange: Exchange | None
+
+    @property
+    def text(self) -> tuple[str, int]:
+        """The beginning of what crossed the wire, and how much is left out."""
+        return format.raw_text(self.raw or b"", _RAW_BYTES)
 
 
-@dataclass(slots=True)
-class MessageView:
+@dataclass(slots=True, frozen=True)
+class Opened:
     """One message with its pair; also the fragment that a row opens (`#detail`)."""
 
-    base: str
+    session: Workspace
     seq: int
-    title: str
-    glyph: str
-    side: str
-    rpc_id: str
     halves: list[Half]
-    between: str
-    unanswered: bool
-    call_id: str
 
+    @property
+    def first(self) -> Message:
+        return self.halves[0].message
 
-_TREE_BYTES = 2 * 1024 * 1024
+    @property
+    def glyph(self) -> str:
+        return row.glyph(self.first)
 
+    @property
+    def title(self) -> str:
+        return row.title(self.first)
 
-def _tree(raw: bytes, seq: int) -> Html:
-    return json_tree.tree(jsontext.parse(raw).value, open_depth=3, label=f"Message {seq}")
+    @property
+    def rpc_id(self) -> str:
+        return "" if self.first.rpc_id is None else format.gist(json.dumps(self.first.rpc_id), 60)
 
+    @property
+    def latency(self) -> float | None:
+        return next((one.message.latency_ms for one in self.halves if one.message.latency_ms is not None), None)
 
-def _half(session: Workspace, message: Message, view: Html | None) -> Half:
-    raw, carrier = session.messages.raw(message.seq), session.messages.exchange(message.seq)
-    text, cut = ("", 0)
-    if raw is not None:
-        text, cut = format.raw_text(raw, 64 * 1024)
-    return Half(
-        seq=message.seq,
-        direction=message.direction,
-        kind=message.kind,
-        method=message.method or "",
-        rpc_id="" if message.rpc_id is None else format.gist(json.dumps(message.rpc_id), 60),
-        at=format.clock(message.at),
-        size=f"{grouped(message.size)} B",
-        tree=view,
-        raw=text,
-        raw_cut=cut,
-        trimmed=raw is None,
-        problem=message.problem or "",
-        findings=list(session.messages.findings(message.seq)),
-        exchange=None if carrier is None else exchange_view(carrier),
-    )
+    @property
+    def unanswered(self) -> bool:
+        return self.first.kind == "request" and len(self.halves) == 1
+
+    @property
+    def call(self) -> Call | None:
+        """The call that it belongs to."""
+        return next(
+            (
+                call
+                for call in self.session.calls.values()
+                if not call.quiet and any(self.seq in (leg.request_seq, leg.reply_seq) for leg in call.legs)
+            ),
+            None,
+        )
 
 
 def _pair(session: Workspace, seq: int) -> list[Message]:
@@ -159,65 +145,37 @@ def _pair(session: Workspace, seq: int) -> list[Message]:
     return sorted([one for one in (message, pair) if one is not None], key=lambda one: one.seq)
 
 
-def message_view(session: Workspace, seq: int, read: Mapping[int, Html]) -> MessageView | None:
-    """A message and the one it belongs to, with the trees that were made of them."""
-    members = _pair(session, seq)
-    if not members:
-        return None
-    first = members[0]
-    latency = next((one.latency_ms for one in members if one.latency_ms is not None), None)
-    owner = next(
-        (
-            call.id
-            for call in session.calls.values()
-            if not call.quiet and any(seq in (leg.request_seq, leg.reply_seq) for leg in call.legs)
-        ),
-        "",
-    )
-    shape = {"request": "req", "notification": "not", "invalid": "not"}.get(first.kind, "res")
-    return MessageView(
-        base=f"/s/{session.id}",
-        seq=seq,
-        title=first.method or ("reply" if first.kind in {"response", "error"} else "not a message"),
-        glyph=("o-" if first.direction == "out" else "i-") + shape,
-        side="ours" if first.direction == "out" else "theirs",
-        rpc_id="" if first.rpc_id is None else format.gist(json.dumps(first.rpc_id), 60),
-        halves=[_half(session, one, read.get(one.seq)) for one in members],
-        between=format.duration(latency),
-        unanswered=first.kind == "request" and len(members) == 1,
-        call_id=owner,
-    )
-
-
 def placed_json(exchange: Exchange) -> dict[str, Any]:
     """The same with its own place in the log, and the messages that it carried; `messages` counts all of them."""
     place = {"seq": exchange.seq, "message_seqs": list(exchange.message_seqs), "messages": exchange.carried}
     return exchange_json(exchange) | place
 
 
-def exchange_view(exchange: Exchange) -> ExchangeView:
+def answer_words(exchange: Exchange) -> str:
+    """How a request was answered."""
     answer = "no answer" if exchange.status is None else f"answered {exchange.status}"
-    if exchange.answered_ms is not None:
-        answer += f" after {format.duration(exchange.answered_ms)}"
-    return ExchangeView(
-        method=exchange.method,
-        line=f"{exchange.method} {exchange.url}",
-        answer=answer,
-        error=exchange.error or "",
-        note=exchange.note or "",
-        sent=exchange.request_headers,
-        received=exchange.response_headers,
-        at=format.clock(exchange.at),
-    )
+    return answer if exchange.answered_ms is None else f"{answer} after {format.duration(exchange.answered_ms)}"
 
 
-async def read_pair(session: Workspace, seq: int) -> dict[int, Html]:
-    """A message and its pair as trees, where they can be read; large ones are read in a thread."""
-    found: dict[int, Html] = {}
-    for one in _pair(session, seq):
-        raw = session.messages.raw(one.seq)
-        if raw is None or one.problem is not None or one.unread is not None or len(raw) > _TREE_BYTES:
-            continue
-        large = len(raw) > bounds.THREAD_ABOVE
-        found[one.seq] = await apart(_tree, raw, one.seq) if large else _tree(raw, one.seq)
-    return found
+jinja.filters.update(answer_words=answer_words)
+
+
+async def opened(session: Workspace, seq: int) -> Opened | None:
+    """A message and the one it belongs to; None when it is not there."""
+    log = session.messages
+    halves = [
+        Half(one, await _tree(one, raw), raw, log.findings(one.seq), log.exchange(one.seq))
+        for one, raw in [(one, log.raw(one.seq)) for one in _pair(session, seq)]
+    ]
+    return Opened(session, seq, halves) if halves else None
+
+
+async def _tree(message: Message, raw: bytes | None) -> Html | None:
+    """A message as a tree, where it can be read; a large one is read in a thread."""
+    if raw is None or message.problem is not None or message.unread is not None or len(raw) > _TREE_BYTES:
+        return None
+
+    def read() -> Html:
+        return json_tree.tree(jsontext.parse(raw).value, open_depth=3, label=f"Message {message.seq}")
+
+    return await apart(read) if len(raw) > bounds.THREAD_ABOVE else read()

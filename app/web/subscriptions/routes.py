@@ -21,7 +21,7 @@ from app.web.kit.responses import done, show
 from app.web.kit.templates import Context, fragment
 from app.web.live.page import page
 from app.web.live.parts import Part, View
-from app.web.subscriptions.view import SubscriptionsView, subscription_json, subscriptions_view, task_ids
+from app.web.subscriptions.view import subscription_json, task_ids
 
 
 @dataclass(slots=True)
@@ -31,7 +31,9 @@ class SubscriptionsPage(Context):
     template: ClassVar[str] = "subscriptions/page.html"
     part: ClassVar[str | None] = "subscriptions/_subscriptions.html"
     shell: Shell
-    subscriptions: SubscriptionsView
+    session: Workspace
+    tasks: int
+    """How many tasks run that could tell of themselves."""
 
 
 class Filter(Closed):
@@ -57,7 +59,7 @@ def _of_form(form: request_bodies.Body) -> dict[str, Any]:
 
 
 def _draw(view: View) -> Html:
-    return fragment("subscriptions/_subscriptions.html", subscriptions=subscriptions_view(view.session))
+    return fragment("subscriptions/_subscriptions.html", session=view.session)
 
 
 @page("subscriptions", Part("#subscriptions", ("subscription.changed", "connection.changed"), _draw))
@@ -65,7 +67,7 @@ async def subscriptions(request: Request) -> Response:
     session: Workspace = request.state.session
     return await show(
         request,
-        lambda: SubscriptionsPage(shell(session, "subscriptions", "Subscriptions"), subscriptions_view(session)),
+        lambda: SubscriptionsPage(shell(session, "subscriptions", "Subscriptions"), session, len(task_ids(session))),
         lambda: {"subscriptions": [subscription_json(one) for one in session.subscriptions.all.values()]},
     )
 
@@ -83,7 +85,7 @@ async def begin(request: Request) -> Response:
 async def stop(request: Request) -> Response:
     """Stop listening."""
     session, one = _find(request)
-    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
+    await request_bodies.nothing(request)
     session.subscriptions.stop(one)
     return await _done(request, session, one, 200)
 
@@ -91,7 +93,7 @@ async def stop(request: Request) -> Response:
 async def again(request: Request) -> Response:
     """Ask for the same once more."""
     session, one = _find(request)
-    (await request_bodies.read(request)).read(request_bodies.Nothing, lambda _: {})
+    await request_bodies.nothing(request)
     return await _done(request, session, session.subscriptions.again(one), 202)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app.core.times import wire_time
-from app.core.wire import Finding
 from app.web.kit import format
+from app.web.kit.templates import jinja
 from app.web.kit.words import finding_json
 
 if TYPE_CHECKING:
@@ -27,76 +26,25 @@ STATES = {
     "stopped": "stopped",
     "refused": "refused",
 }
-_EVENTS = 50
 
 
-@dataclass(slots=True, frozen=True)
-class SubscriptionCard:
-    """One subscription."""
-
-    id: str
-    number: str
-    state: str
-    state_word: str
-    live: bool
-    wants: list[str]
-    granted: str
-    words: str
-    heard: int
-    events: list[tuple[str, str, str, int]]
-    """When, what, about which, and the message."""
-    findings: list[Finding]
-    request_seq: int | None
-
-
-@dataclass(slots=True, frozen=True)
-class SubscriptionsView:
-    """All of them, the newest first."""
-
-    base: str
-    cards: list[SubscriptionCard]
-    connected: bool
-    modern: bool
-    tasks: int
-    """How many tasks run that could tell of themselves."""
-
-
-def _wants(asked: dict[str, Any]) -> list[str]:
+def asked_words(asked: dict[str, Any]) -> str:
+    """What was asked for."""
     found = [words for key, words in WORDS.items() if asked.get(key)]
     found += [f"changes of {uri}"[:300] for uri in asked.get("resourceSubscriptions") or []]
     count = len(asked.get("taskIds") or [])
-    return [*found, f"{count} task{'s' if count != 1 else ''}"] if count else found
+    return ", ".join([*found, format.plural(count, "task")] if count else found)
 
 
-def card(one: Subscription) -> SubscriptionCard:
-    refused = one.refused
-    newest = list(one.events)[: -_EVENTS - 1 : -1]
-    granted = "not acknowledged yet" if one.granted is None else "all of it" if not refused else "less than that"
-    return SubscriptionCard(
-        id=one.id,
-        number=one.id[1:],
-        state=one.state,
-        state_word=STATES[one.state],
-        live=one.live,
-        wants=_wants(one.asked),
-        granted=f"{granted}: not {', '.join(refused)}"[:400] if refused else granted,
-        words=one.words,
-        heard=one.heard,
-        events=[(format.clock(each.at), each.method, each.about, each.seq) for each in newest],
-        findings=one.findings[-20:],
-        request_seq=one.request_seq,
-    )
+def granted_words(one: Subscription) -> str:
+    """What was granted of it."""
+    if one.granted is None:
+        return "not acknowledged yet"
+    return f"less than that: not {', '.join(one.refused)}"[:400] if one.refused else "all of it"
 
 
-def subscriptions_view(session: Workspace) -> SubscriptionsView:
-    """Everything the page shows."""
-    return SubscriptionsView(
-        base=f"/s/{session.id}",
-        cards=[card(one) for one in reversed(session.subscriptions.all.values())],
-        connected=session.info.state == "ready",
-        modern=session.wire.listens,
-        tasks=len(task_ids(session)),
-    )
+jinja.filters.update(asked_words=asked_words, granted_words=granted_words)
+jinja.globals.update(SUBSCRIPTION_STATES=STATES)
 
 
 def task_ids(session: Workspace) -> list[str]:

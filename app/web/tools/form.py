@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
-from urllib.parse import quote
 
 import anyio.to_thread
 
@@ -16,42 +15,18 @@ from app.core import forms
 from app.core.calls import Call
 from app.core.forms import MISSING, Entries
 from app.core.json.text import Fault
-from app.core.tasks.running import Support
-from app.sessions import Workspace
 from app.web.calls.card import is_call_of, recent_calls
 from app.web.door.denied import Fields
-from app.web.kit import format
 from app.web.kit.templates import Context
-from app.web.tools.links import Argument, arguments_of
+from app.web.tools.tool import Tool
 
 Mode = Literal["form", "json"]
 Result = TypeVar("Result")
 
-HEAVY = 64 * 1024
-"""A schema or a form with more text than this is handled in a thread."""
 _NOT_AN_OBJECT = "The arguments of a tool are a JSON object, like {}."
 
 
 # ---------------------------------------------------------------------------------------------------------- contexts
-
-
-@dataclass(slots=True)
-class ToolAddress:
-    """The tool that an address names."""
-
-    session: Workspace
-    key: str
-    name: str
-    schema: Any
-    heavy: bool
-
-    def href(self, verb: str) -> str:
-        return f"/s/{self.session.id}/tools/{verb}/{quote(self.key, safe='~')}"
-
-    def last(self) -> Call | None:
-        """The newest call of this tool."""
-        calls = recent_calls(self.session)
-        return next((call for call in calls if is_call_of(call, self.name)), None)
 
 
 @dataclass(slots=True)
@@ -84,6 +59,11 @@ class Drawn:
     def arguments(self) -> Any:
         return {} if self.value is MISSING else self.value
 
+    @property
+    def no_json(self) -> bool:
+        """Whether it is a text that says nothing yet, which cannot be sent at all."""
+        return self.mode == "json" and bool(self.unreadable)
+
     def place(self) -> None:
         """Put what is wrong beside the fields; in the JSON box it becomes a list."""
         both = {**self.unreadable}
@@ -103,21 +83,12 @@ class ToolForm(Context):
     template: ClassVar[str] = "tools/_form.html"
     part: ClassVar[str | None] = "tools/_form.html"
 
+    tool: Tool
     form: Drawn
-    name: str
-    call_href: str
-    form_href: str
-    check_href: str
     unchecked: str
-    last: str
-    time_limit: str
-    arguments: list[Argument]
+    last: Call | None
+    """The newest call of this tool, whose arguments can be taken again."""
     refused: bool
-    can_force: bool
-    support: Support
-    """Whether it may be called as a task, and plainly."""
-    speaks_tasks: bool
-    """Whether there is anything to say about tasks here."""
 
 
 @dataclass(slots=True)
@@ -132,24 +103,6 @@ class Checked(Context):
 
 
 # ----------------------------------------------------------------------------------------------------------- drawing
-
-
-def weighs(value: Any, limit: int = HEAVY) -> bool:
-    """Whether a value holds more text than `limit`; stops looking as soon as it knows."""
-    total, stack = 0, [value]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, dict):
-            total += sum(len(key) for key in node) + 4 * len(node)
-            stack.extend(node.values())
-        elif isinstance(node, list):
-            total += 2 * len(node)
-            stack.extend(node)
-        else:
-            total += len(node) if isinstance(node, str) else 4
-        if total > limit:
-            return True
-    return False
 
 
 async def off(heavy: bool, work: Callable[[], Result]) -> Result:
@@ -181,7 +134,7 @@ def from_form(schema: Any, form: Entries) -> Drawn:
 def checked(schema: Any, drawn: Drawn) -> Drawn:
     """The same, compared with the schema."""
     drawn.looked_at = True
-    if drawn.mode == "json" and drawn.unreadable:
+    if drawn.no_json:
         return drawn
     if drawn.value is not MISSING and not isinstance(drawn.value, dict):
         drawn.wrong[""] = [_NOT_AN_OBJECT]
@@ -218,26 +171,14 @@ def unchecked_words(schema: Any) -> str:
     return f"{why} The arguments are sent without a check." if why else ""
 
 
-async def tool_form(found: ToolAddress, drawn: Drawn, *, refused: bool = False) -> ToolForm:
-    last, options = found.last(), found.session.options
-    support = found.session.client_tasks.support(found.name)
-    can_force = refused and not (drawn.mode == "json" and bool(drawn.unreadable))
-    return ToolForm(
-        form=drawn,
-        name=found.name,
-        call_href=found.href("call"),
-        form_href=found.href("form"),
-        check_href=found.href("check"),
-        unchecked=await off(found.heavy, lambda: unchecked_words(found.schema)),
-        last=last.id.lstrip("c") if last is not None else "",
-        time_limit=f"time limit {format.duration(options.request_timeout_ms)}"
-        + (", renewed by progress" if options.reset_timeout_on_progress else ""),
-        arguments=arguments_of(found.schema) if drawn.mode == "json" else [],
-        refused=refused,
-        can_force=can_force,
-        support=support,
-        speaks_tasks=found.session.client_tasks.capable.tools_call or support.said in ("required", "optional"),
-    )
+async def tool_form(tool: Tool, drawn: Drawn, *, refused: bool = False) -> ToolForm:
+    unchecked = await off(tool.heavy, lambda: unchecked_words(tool.schema))
+    return ToolForm(tool, drawn, unchecked, last_call(tool), refused)
+
+
+def last_call(tool: Tool) -> Call | None:
+    """The newest call of a tool."""
+    return next((call for call in recent_calls(tool.session) if is_call_of(call, tool.name)), None)
 
 
 def in_json_box(schema: Any, drawn: Drawn) -> Drawn:

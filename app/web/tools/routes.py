@@ -7,7 +7,8 @@ the call then says so. Arguments of earlier calls are those that the session kee
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,70 +18,69 @@ from app.core.calls import Call
 from app.core.forms import MISSING, Entries
 from app.core.rules import catalogue
 from app.core.wire import Finding
-from app.sessions import Workspace
-from app.web.calls.card import is_call_of
+from app.web.calls.card import CARDS, CallCard, is_call_of, recent_calls
 from app.web.calls.live import cards
 from app.web.door.denied import invalid
 from app.web.kit import request_bodies
+from app.web.kit.frame import Shell, shell
 from app.web.kit.responses import by_htmx, in_json, show, show_page, started, wants_json
-from app.web.kit.words import text_of
-from app.web.lists.keys import find_item, listed, not_listed
-from app.web.lists.live import refetched
-from app.web.lists.routes import read_again, read_on
-from app.web.lists.view import Window
+from app.web.lists.keys import name_of
+from app.web.lists.routes import ListRoutes
 from app.web.live.page import page
 from app.web.live.parts import View
 from app.web.tools.form import (
-    HEAVY,
     Checked,
     Drawn,
-    ToolAddress,
     ToolForm,
     arguments_of_call,
     checked,
     from_form,
     from_value,
     in_json_box,
+    last_call,
     off,
     switched,
     tool_form,
     unchecked_words,
-    weighs,
 )
-from app.web.tools.page import ToolPage, tool_page, tools_json, tools_page
+from app.web.tools.tool import HEAVY, Tool, weighs
+
+TOOLS = ListRoutes(Tool)
 
 
-async def _answer(
-    request: Request, found: ToolAddress, drawn: Drawn, status: int = 200, *, refused: bool = False
-) -> Response:
+@dataclass(slots=True)
+class ToolPage(ToolForm):
+    """One tool: what it says of itself, its form, and its recent calls."""
+
+    template: ClassVar[str] = "tools/tool.html"
+    part: ClassVar[str | None] = None
+
+    shell: Shell
+    cards: list[CallCard]
+
+
+def _page(part: ToolForm) -> ToolPage:
+    tool, session = part.tool, part.tool.session
+    recent = [call for call in recent_calls(session) if is_call_of(call, tool.said.get("name"))]
+    return ToolPage(
+        **part.values(),
+        shell=shell(session, "tool", tool.label, of=tool.key, tool_key=tool.key),
+        cards=[CallCard(session, call) for call in recent[:CARDS]],
+    )
+
+
+async def _answer(request: Request, tool: Tool, drawn: Drawn, status: int = 200, *, refused: bool = False) -> Response:
     """The form alone for htmx, or the whole page with it."""
-    part = await tool_form(found, drawn, refused=refused)
+    part = await tool_form(tool, drawn, refused=refused)
     if by_htmx(request):
         said = {"mode": drawn.mode, "arguments": drawn.arguments, "errors": drawn.wrong}
         return await show(request, part, lambda: said, status)
-    return await show(request, lambda: _page(found, part), lambda: _json(found), status)
+    return await show(request, lambda: _page(part), lambda: _json(tool), status)
 
 
-def _json(found: ToolAddress) -> dict[str, Any]:
+def _json(tool: Tool) -> dict[str, Any]:
     """The tool as the server listed it."""
-    place = find_item(found.session.tools, found.key)
-    if place is None:
-        raise not_listed("tools")
-    return {"tool": found.session.tools.items[place], "key": found.key}
-
-
-def _page(found: ToolAddress, part: ToolForm) -> ToolPage:
-    base = tool_page(found.session, found.key)
-    if base is None:
-        raise not_listed("tools")
-    return ToolPage(**base.values(), tool_form=part)
-
-
-async def _find(request: Request) -> ToolAddress:
-    session: Workspace = request.state.session
-    key, item = await listed(session, "tools", request.path_params["name"])
-    schema = item.get("inputSchema", {"type": "object"})
-    return ToolAddress(session, key, text_of(item.get("name")), schema, weighs(schema))
+    return {"tool": tool.raw, "key": tool.key}
 
 
 async def _submitted(request: Request) -> tuple[Entries, bool]:
@@ -93,111 +93,106 @@ async def _submitted(request: Request) -> tuple[Entries, bool]:
 
 
 def _of_tool(view: View, call: Call) -> bool:
-    listing = view.session.tools
-    index = find_item(listing, view.of)
-    item = listing.items[index] if index is not None else None
-    return not call.quiet and is_call_of(call, item.get("name") if isinstance(item, dict) else None)
+    return not call.quiet and is_call_of(call, name_of(view.session.tools, view.of))
 
 
 @page("tool", cards(_of_tool))
 async def tool(request: Request) -> Response:
     """The page of a tool, its form filled as in its newest call, or as in the call `from`; `as=json` in the box."""
-    found = await _find(request)
+    tool = await Tool.named(request)
     if wants_json(request):
-        return await in_json(lambda: _json(found))
+        return await in_json(lambda: _json(tool))
     wanted = request.query_params.get("from")
-    call = found.session.calls.get(wanted) if wanted else found.last()
-    if call is not None and not is_call_of(call, found.name):
+    call = tool.session.calls.get(wanted) if wanted else last_call(tool)
+    if call is not None and not is_call_of(call, tool.name):
         call = None
-    value = MISSING if call is None or wanted == "none" else arguments_of_call(call)
-    drawn = await off(found.heavy or weighs(value), lambda: from_value(found.schema, value))
+    drawn = await _filled(tool, call, in_box=request.query_params.get("as") == "json")
+    return await show_page(request, _page(await tool_form(tool, drawn)))
+
+
+async def _filled(tool: Tool, call: Call | None, *, in_box: bool, much: bool = False) -> Drawn:
+    """The form as in a call, or as it is in the beginning."""
+    value = MISSING if call is None else arguments_of_call(call)
+    drawn = await off(tool.heavy or much or weighs(value), lambda: from_value(tool.schema, value))
     if call is not None:
         drawn.filled_from = call.id.lstrip("c")
-    if request.query_params.get("as") == "json":
-        drawn = await off(found.heavy, lambda: in_json_box(found.schema, drawn))
-    return await show_page(request, _page(found, await tool_form(found, drawn)))
+    return await off(tool.heavy or much, lambda: in_json_box(tool.schema, drawn)) if in_box else drawn
 
 
 async def form(request: Request) -> Response:
     """Draw the form anew: one of its buttons, another alternative, the other mode, or earlier arguments."""
-    found = await _find(request)
+    tool = await Tool.named(request)
     entries, much = await _submitted(request)
-    heavy = found.heavy or much
     fill = entries.first("_fill")
     if fill in {"last", "new"}:
-        call = found.last() if fill == "last" else None
-        value = arguments_of_call(call) if call is not None else MISSING
-        drawn = await off(heavy, lambda: from_value(found.schema, value))
-        if call is not None:
-            drawn.filled_from = call.id.lstrip("c")
-        if entries.first("_mode") == "json":
-            drawn = await off(heavy, lambda: in_json_box(found.schema, drawn))
-        return await _answer(request, found, drawn)
+        call = last_call(tool) if fill == "last" else None
+        return await _answer(
+            request, tool, await _filled(tool, call, in_box=entries.first("_mode") == "json", much=much)
+        )
     if operation := entries.first("_op"):
         forms.operate(entries, operation)
 
     def draw() -> Drawn:
-        drawn = from_form(found.schema, entries)
+        drawn = from_form(tool.schema, entries)
         if to := entries.first("_to"):
-            return switched(found.schema, drawn, to if to == "json" else "form")
+            return switched(tool.schema, drawn, to if to == "json" else "form")
         return drawn
 
-    drawn = await off(heavy, draw)
+    drawn = await off(tool.heavy or much, draw)
     drawn.ttl = entries.first("_ttl") or ""
-    return await _answer(request, found, drawn)
+    return await _answer(request, tool, drawn)
 
 
 async def check(request: Request) -> Response:
     """What is wrong with the JSON as it stands now, with its place."""
-    found = await _find(request)
+    tool = await Tool.named(request)
     entries, much = await _submitted(request)
     entries.set_all("_mode", ["json"])
 
     def look() -> tuple[Drawn, str]:
-        drawn = checked(found.schema, from_form(found.schema, entries))
+        drawn = checked(tool.schema, from_form(tool.schema, entries))
         drawn.place()
-        return drawn, unchecked_words(found.schema)
+        return drawn, unchecked_words(tool.schema)
 
-    said = Checked(*await off(found.heavy or much, look))
+    said = Checked(*await off(tool.heavy or much, look))
     return await show(request, said, lambda: {"unreadable": said.form.unreadable, "wrong": said.form.wrong})
 
 
 async def call(request: Request) -> Response:
     """Send it; 422 with sentences beside the fields when it does not fit, unless it is to be sent anyway."""
-    found = await _find(request)
+    tool = await Tool.named(request)
     if not request_bodies.is_form(request):
         raise invalid({"": ["Scripts call a tool by POST /s/{sid}/calls."]})
     entries, much = await _submitted(request)
-    drawn = await off(found.heavy or much, lambda: checked(found.schema, from_form(found.schema, entries)))
+    drawn = await off(tool.heavy or much, lambda: checked(tool.schema, from_form(tool.schema, entries)))
     as_task = bool(entries.first("_task"))
     ttl = _ttl(entries, drawn) if as_task else None
     if drawn.ttl_wrong:
         drawn.place()
         if wants_json(request):
             raise invalid({"/ttl": [drawn.ttl_wrong]})
-        return await _answer(request, found, drawn, 422)
+        return await _answer(request, tool, drawn, 422)
     faulty = bool(drawn.unreadable or drawn.wrong)
-    no_json = drawn.mode == "json" and bool(drawn.unreadable)
-    if faulty and (no_json or not entries.first("_force")):
+    if faulty and (drawn.no_json or not entries.first("_force")):
         drawn.place()
         if wants_json(request):
             raise invalid({**drawn.wrong, **drawn.unreadable})
-        return await _answer(request, found, drawn, 422, refused=True)
-    sent = found.session.start_call(
+        return await _answer(request, tool, drawn, 422, refused=True)
+    sent = tool.session.start_call(
         "tools/call",
-        {"name": found.name, "arguments": drawn.arguments},
+        {"name": tool.name, "arguments": drawn.arguments},
         as_task=as_task,
         ttl=ttl,
         by=request.state.identity,
     )
     if faulty:
-        found.session.calls.note(sent, _sent_anyway(drawn))
+        tool.session.calls.note(sent, _sent_anyway(drawn))
     if wants_json(request) or not by_htmx(request) or not entries.first("_refused"):
-        return await started(request, found.session, sent)
+        return await started(request, tool.session, sent)
     # The sentences beside the fields are old now: the form comes back without them, and with what was typed.
-    fresh = await off(found.heavy or much, lambda: from_form(found.schema, entries))
+    fresh = await off(tool.heavy or much, lambda: from_form(tool.schema, entries))
     fresh.ttl = drawn.ttl
-    return await _answer(request, found, fresh)
+    return await _answer(request, tool, fresh)
 
 
 def _ttl(entries: Entries, drawn: Drawn) -> int | None:
@@ -217,20 +212,3 @@ def _sent_anyway(drawn: Drawn) -> Finding:
     more = f" And {len(first) - 3} more." if len(first) > 3 else ""
     lost = " What could not be read was left out." if drawn.unreadable else ""
     return catalogue.misfit_arguments_sent(misfits=" ".join(first[:3])[:600] + more + lost)
-
-
-@page("tools", refetched("tools", "tools"))
-async def tools(request: Request) -> Response:
-    session: Workspace = request.state.session
-    window = Window.of(request.query_params)
-    return await show(request, lambda: tools_page(session, window), lambda: tools_json(session))
-
-
-async def refresh(request: Request) -> Response:
-    """Ask the server for its list of tools once more."""
-    return await read_again(request, "tools", "tools", tools_json)
-
-
-async def more(request: Request) -> Response:
-    """Ask the server for the next page of its tools."""
-    return await read_on(request, "tools", "tools", tools_json)

@@ -23,8 +23,8 @@ PLAIN = (
     "app.web.session.options.",
     "app.web.session.roots.",
     "app.web.calls.routes.",
-    "app.web.tools.routes.refresh",
-    "app.web.tools.routes.more",
+    "app.web.lists.routes.refresh",
+    "app.web.lists.routes.more",
 )
 """Handlers that read a body as JSON or as a form before they look at anything else."""
 

@@ -11,6 +11,7 @@ import app.web
 from app.core.json import text as jsontext
 from app.sessions import Identity, Session
 from app.sessions.identity import ALL_RIGHTS, LOCAL, Right
+from app.sessions.lists import LISTS
 from app.settings import Limits, Settings
 from app.web.app import create_app
 from app.web.kit.html import Html, rendered
@@ -72,7 +73,7 @@ def test_every_page_with_a_stream_is_declared():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "shell":
                 named |= {one.value for one in node.args[1:2] if isinstance(one, ast.Constant)}
     assert {"overview", "tool", "task", "log"} < named
-    assert named == set(pages())
+    assert named | set(LISTS) == set(pages())  # the page of a list has the name of the list
 
 
 def test_a_pattern_that_names_no_event_is_refused():

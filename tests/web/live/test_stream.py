@@ -15,7 +15,7 @@ from app.core.signal import Signal
 from app.core.wire import Finding
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
-from app.web.lists.keys import find_item, item_keys, key_at
+from app.web.lists.keys import find_item, key_at, keys_of
 from app.web.live import stream
 from app.web.live.tab import Patch, Tab
 from tests.drive import ME
@@ -224,10 +224,10 @@ def test_the_fifth_stream_of_a_browser_parks_the_oldest():
 def test_keys_of_tools_are_names_where_they_can_be():
     names: list[Any] = ["echo", "", ".", "a/../b", "~1", "same", "same", "a/b", "two\nlines", None, "x" * 501, "ü ?#"]
     items = [{"name": name} for name in names] + ["nothing"]
-    keys = item_keys(items)
+    listing = Listing(items=items)
+    keys = keys_of(listing)
     expected = ["echo", "~1", "~2", "~3", "~4", "~5", "~6", "a/b", "~8", "~9", "~10", "ü ?#", "~12"]
     assert keys == expected
-    listing = Listing(items=items)
     assert [find_item(listing, key) for key in keys] == list(range(len(items)))
     assert [key_at(listing, index) for index in range(len(items))] == keys
     assert find_item(listing, "~99") is None

@@ -9,7 +9,8 @@ import pytest
 
 from app.core.forms import MISSING, Entries
 from app.sessions import Session
-from app.web.tools.form import from_form, from_value, switched, weighs
+from app.web.tools.form import from_form, from_value, switched
+from app.web.tools.tool import weighs
 from tests.drive import raw_target
 from tests.unit.form_browser import entries
 from tests.web.asgi import Visitor
