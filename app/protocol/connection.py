@@ -27,7 +27,9 @@ from app.protocol.envelope import Envelope, Plain
 from app.protocol.handshake import Agreed, Handshake, HandshakeHost
 from app.protocol.links import Opener, open_link
 from app.protocol.links.base import Link, LinkError, LinkHost
-from app.protocol.rpc import Answered, Incoming, Outgoing, Reply, Rpc
+from app.protocol.requests import Outgoing, Reply
+from app.protocol.rpc import Rpc
+from app.protocol.serving import Answered, Incoming
 from app.protocol.timeout import CallTimeout, OutOfTime
 from app.settings import Limits
 

@@ -23,6 +23,7 @@ from app.core.revisions import HANDSHAKE_VERSIONS, STATELESS_VERSIONS, Era
 from app.core.rules import results, stateless
 from app.core.signal import Signal
 from app.core.wire import RpcId
+from app.protocol.capabilities import client_capabilities
 from app.protocol.envelope import Envelope, Plain
 from app.protocol.judge import judge
 from app.protocol.links.base import LinkError, RequestLost
@@ -34,7 +35,8 @@ from app.protocol.probe import (
     verdict_on_trouble,
     verdict_on_versions,
 )
-from app.protocol.rpc import Outgoing, Reply, Rpc
+from app.protocol.requests import Outgoing, Reply
+from app.protocol.rpc import Rpc
 from app.settings import Limits
 
 CLIENT_INFO = {"name": "parley", "title": "Parley", "version": __version__}
@@ -86,40 +88,6 @@ class _Probe:
     def speaks(self) -> bool:
         """Whether the answer is there, and shows a server of 2026-07-28."""
         return self.reply is not None and speaks_stateless(self.reply.value, self.envelope.version)
-
-
-def client_capabilities(options: Options, version: str) -> dict[str, Any]:
-    """What we offer a server: what the options say, as far as the revision has it."""
-    offered: dict[str, Any] = {}
-    no_handshake = stateless.is_stateless(version)
-    if options.roots:
-        offered["roots"] = {} if no_handshake else {"listChanged": True}
-    if options.sampling:
-        offered["sampling"] = {}
-        if version >= "2025-11-25":
-            if options.sampling_tools:
-                offered["sampling"]["tools"] = {}
-            if options.sampling_context:
-                offered["sampling"]["context"] = {}
-    if version >= "2025-11-25":
-        modes: dict[str, Any] = {mode: {} for mode in ("form", "url") if getattr(options, f"elicitation_{mode}")}
-        if modes:
-            offered["elicitation"] = modes
-    elif version >= "2025-06-18" and options.elicitation_form:
-        offered["elicitation"] = {}
-    if options.receiver_tasks and version >= "2025-11-25" and not no_handshake:
-        requests: dict[str, Any] = {}
-        if "sampling" in offered:
-            requests["sampling"] = {"createMessage": {}}
-        if "elicitation" in offered:
-            requests["elicitation"] = {"create": {}}
-        if requests:
-            offered["tasks"] = {"list": {}, "cancel": {}, "requests": requests}
-    wanted = {stateless.TASKS: {}, **options.extensions} if no_handshake else options.extensions
-    extensions = {name: value for name, value in wanted.items() if value is not None}
-    if extensions:
-        offered["extensions"] = extensions
-    return offered
 
 
 class Handshake:

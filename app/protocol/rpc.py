@@ -15,15 +15,14 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any, Literal
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from app.core.errors import INTERNAL_ERROR, Gone, RpcError, Trouble, own_fault
+from app.core.errors import Trouble, own_fault
 from app.core.json.heads import HeadReader, heads
 from app.core.json.text import THREAD_ABOVE, Parsed, dump, heavy, members, parse_async, read_async
 from app.core.lane import apart
@@ -32,7 +31,7 @@ from app.core.revisions import HANDSHAKE
 from app.core.rules import catalogue, frames, notifications
 from app.core.rules.hidden_text import hidden_text
 from app.core.signal import Signal
-from app.core.wire import Exchange, Message, RpcId, id_key, is_error, rpc_id_of
+from app.core.wire import Exchange, Message, RpcId, id_key
 from app.protocol.links.base import (
     Barrier,
     Delivery,
@@ -46,114 +45,22 @@ from app.protocol.links.base import (
     Remarked,
     RequestLost,
 )
+from app.protocol.requests import NOTHING_MORE, Outgoing, Pending, Reply, ended, progress_token, remember
+from app.protocol.serving import Answer, Serving, Written
 from app.settings import Limits
 
 logger = logging.getLogger("parley.protocol")
 
-_FATES = 2_000
 _NUMBER = re.compile(r"[0-9]{1,15}", re.ASCII)
 _AT_ONCE = 4
 """Frames taken before others get their turn: one chunk can hold tens of thousands."""
 _CROWD = 4
 """So many notifications are taken before a flood rests, while somebody waits for another session."""
 _REST_SECONDS = 0.003
-_UNREAD_SECONDS = 1.0
-"""How long reading waits for a server that asks more than it reads our answers."""
 _GRACE_SECONDS = 0.25
 """How long a request waits on after an unreadable reply to it: perhaps that was only a print of the real one."""
 
 
-@dataclass(slots=True, frozen=True)
-class Reply:
-    """The reply to one of our requests, as received."""
-
-    seq: int
-    raw: bytes
-    value: dict[str, Any]
-    unread: str | None = None
-    """It has more in it than is read, and `value` is only its head; this says so."""
-
-    @property
-    def is_error(self) -> bool:
-        """An error reply; a message with both members counts as one only when there is no result."""
-        return is_error(self.value)
-
-
-@dataclass(slots=True)
-class Outgoing:
-    """What the caller of a request wants besides method and params."""
-
-    quiet: bool = False
-    on_progress: Callable[[dict[str, Any], int], None] | None = None
-    on_sent: Callable[[RpcId, int], None] | None = None
-    fate: Callable[[], str] = lambda: "cancelled"
-    """What became of a request whose caller gave up, for the finding beside a late reply."""
-    headers: tuple[tuple[str, str], ...] = ()
-    """What the request says of itself over HTTP."""
-    stateless: bool = False
-    """Its stream is all there is of it, and is not resumed: a request of 2026-07-28 (R6-01, R6-50)."""
-    keeps_progress: Callable[[Reply], bool] = lambda _: False
-    """Whether progress goes on after this reply, until `end_progress`: it made a task (R2-32)."""
-    says_cancelled: bool = True
-    """Whether the server is told of a caller that gave up; a task is cancelled in another way (R2-40)."""
-
-
-_NOTHING_MORE = Outgoing()
-
-
-@dataclass(slots=True)
-class Pending:
-    """One of our requests that waits for its reply."""
-
-    rpc_id: int
-    method: str
-    opts: Outgoing
-    last_progress: float | None = None
-    reply: Reply | None = None
-    lost: LinkError | None = None
-    """Why it gets no reply."""
-    unread: RequestLost | None = None
-    """What was meant to be its reply cannot be read; this is raised when no other comes."""
-    done: Signal = field(default_factory=Signal)
-
-
-class _Written(float):
-    """A whole number that the server wrote as 3.0 or 1e3: it goes back exactly as it came."""
-
-    text = b""
-
-
-async def _nobody(_: dict[str, Any]) -> None:
-    raise Gone("Nobody waits for this.")
-
-
-@dataclass(slots=True)
-class Incoming:
-    """One request of the server, while it is being answered."""
-
-    method: str
-    params: dict[str, Any]
-    message: Message
-    via: RpcId = None
-    """The id of our request whose HTTP answer carried it, when one did."""
-    withdrawn: bool = False
-    """The server took it back, so it gets no answer (R5-24)."""
-    reason: str = ""
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    respond: Callable[[dict[str, Any]], Awaitable[None]] = _nobody
-    """Sends `{"result": …}` or `{"error": …}` by hand; returns once it has left, raises Gone when it cannot."""
-
-
-@dataclass(slots=True, frozen=True)
-class Answered:
-    """A result, and who wants to know what became of it: None once it has left, or why it has not."""
-
-    result: dict[str, Any]
-    sent: Callable[[Trouble | None], None]
-
-
-Answer = Callable[[Incoming], Awaitable[dict[str, Any] | Answered | None]]
-"""Answers one request of the server; raises RpcError to answer an error; None when that was done by hand."""
 Notified = Callable[[str, dict[str, Any], Message], None]
 """Told of each notification, in the order of the wire."""
 
@@ -173,18 +80,12 @@ class Rpc:
         heard: Callable[[Message], None],
     ) -> None:
         self._link, self._log, self._limits = link, log, limits
-        self._answer, self._notified, self._others_wait, self._heard = answer, notified, others_wait, heard
+        self._notified, self._others_wait, self._heard = notified, others_wait, heard
         self._ids = itertools.count(1)
         self._pending: dict[tuple[str, str], Pending] = {}
         self._tokens: dict[tuple[str, str], Pending] = {}
         self._fates: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._answering: dict[tuple[str, str], Incoming] = {}
-        self._serving = 0
-        """How many requests of the server are being answered; more than there are ids when it uses one twice."""
-        self._unsent = 0
-        self._unread = False
-        """We waited for the server to read our answers, and it did not."""
-        self._left = Signal()
+        self._serving = Serving(log, limits, answer, self._write, self.start_soon)
         self._writing = anyio.Lock(fast_acquire=True)
         self._group: anyio.abc.TaskGroup | None = None
         self.version: str | None = None
@@ -193,8 +94,6 @@ class Rpc:
         """What the agreed revision has."""
         self.initialized = False
         """We have sent `notifications/initialized`: from now on the server may ask (R5-02)."""
-        self._asked_before: OrderedDict[tuple[str, str], None] = OrderedDict()
-        """The ids of the server's own requests, as many as are remembered."""
         self._scattered: HeadReader | None = None
         """A message that began on an earlier line and has not ended yet."""
         self.trouble: Trouble | None = None
@@ -217,7 +116,7 @@ class Rpc:
         key = token = id_key(pending.rpc_id)
         self._pending[key] = pending
         if opts.on_progress is not None:
-            token = self._progress_token(message, pending.rpc_id)
+            token = progress_token(message, pending.rpc_id)
             self._tokens[token] = pending
         fate = "given up"
         try:
@@ -234,25 +133,17 @@ class Rpc:
             keeps = pending.reply is not None and opts.keeps_progress(pending.reply)
             if self._tokens.get(token) is pending and not keeps:
                 del self._tokens[token]
-            _remember(self._fates, key, fate)
-            _remember(self._fates, token, fate)
+            remember(self._fates, key, fate)
+            remember(self._fates, token, fate)
         if pending.reply is None:
             raise pending.lost or LinkError(self._gone())
         return pending.reply
-
-    @staticmethod
-    def _progress_token(message: dict[str, Any], rpc_id: int) -> tuple[str, str]:
-        meta = message.setdefault("params", {}).get("_meta")
-        fields = dict(meta) if isinstance(meta, dict) else {}
-        token = fields.setdefault("progressToken", rpc_id)
-        message["params"]["_meta"] = fields
-        return id_key(token)
 
     def end_progress(self, rpc_id: RpcId) -> None:
         """What this request began is over: later progress of it is a fault (R2-32)."""
         for token in [token for token, pending in self._tokens.items() if pending.rpc_id == rpc_id]:
             del self._tokens[token]
-            _remember(self._fates, _ended(token), "task")
+            remember(self._fates, ended(token), "task")
 
     async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
         """Send a notification; one that can no longer be sent is dropped, its reader is gone."""
@@ -268,11 +159,11 @@ class Rpc:
             message["params"] = dict(params)
         return await self._write(message, settled=settled)
 
-    async def _write(self, message: dict[str, Any], opts: Outgoing = _NOTHING_MORE, *, settled: bool = False) -> int:
+    async def _write(self, message: dict[str, Any], opts: Outgoing = NOTHING_MORE, *, settled: bool = False) -> int:
         """Record a frame and put it on the wire, in one order for both."""
         raw = await apart(dump, message) if heavy(message) else dump(message)
-        if isinstance(message.get("id"), _Written):
-            written: _Written = message["id"]
+        if isinstance(message.get("id"), Written):
+            written: Written = message["id"]
             raw = raw.replace(b'"id":' + dump(written), b'"id":' + written.text, 1)
         method = message.get("method")
         async with self._writing:
@@ -421,7 +312,12 @@ class Rpc:
                     self._settle(Reply(message.seq, frame.raw, value, parsed.unread), value, frame)
                 self._replied = True
             case "request":
-                await self._serve(message, value, frame, parsed.unread)
+                if not self.wire.server_asks:
+                    self._log.remark(message.seq, catalogue.server_request(method=value["method"]))
+                else:
+                    if not self.initialized and value["method"] != "ping":
+                        self._log.remark(message.seq, catalogue.early_request(method=value["method"]))
+                    await self._serving.take(message, value, frame, parsed.unread)
             case "notification" if parsed.unread is not None:
                 self._log.remark(message.seq, catalogue.not_heard())
             case "notification":
@@ -516,12 +412,9 @@ class Rpc:
         if method == "notifications/progress":
             self._progress(message, params)
         elif method == "notifications/cancelled":
-            request = self._answering.get(id_key(params.get("requestId")))
-            if request is not None:
-                reason = params.get("reason")
-                request.withdrawn, request.reason = True, reason if isinstance(reason, str) else ""
-                request.scope.cancel()
-            elif self._is_only_ours(id_key(params.get("requestId"))):
+            key, reason = id_key(params.get("requestId")), params.get("reason")
+            withdrawn = self._serving.withdraw(key, reason if isinstance(reason, str) else "")
+            if not withdrawn and self._is_only_ours(key):
                 self._log.remark(message.seq, catalogue.cancels_ours(rpc_id=json.dumps(params.get("requestId"))))
         try:
             self._notified(method, params, message)
@@ -535,13 +428,13 @@ class Rpc:
         pending = self._pending.get(key)
         if pending is None or pending.method == "subscriptions/listen":
             return False
-        return key not in self._asked_before and len(self._asked_before) < _FATES
+        return self._serving.never_asked(key)
 
     def _progress(self, message: Message, params: dict[str, Any]) -> None:
         key = id_key(params.get("progressToken"))
         pending = self._tokens.get(key)
         if pending is None or pending.opts.on_progress is None:
-            fate = self._fates.get(_ended(key)) or self._fates.get(key)
+            fate = self._fates.get(ended(key)) or self._fates.get(key)
             self._log.remark(message.seq, notifications.stray_progress(fate))
             return
         said = params.get("progress")
@@ -551,121 +444,7 @@ class Rpc:
             pending.last_progress = value if pending.last_progress is None else max(value, pending.last_progress)
             pending.opts.on_progress(params, message.seq)
 
-    # ---- answering
-
-    async def _serve(self, message: Message, value: dict[str, Any], frame: Frame, unread: str | None = None) -> None:
-        if not self.wire.server_asks:
-            self._log.remark(message.seq, catalogue.server_request(method=value["method"]))
-            return
-        if not self.initialized and value["method"] != "ping":
-            self._log.remark(message.seq, catalogue.early_request(method=value["method"]))
-        if not await self._room():
-            self._log.remark(message.seq, catalogue.not_answered())
-            return
-        rpc_id = _as_written(value.get("id"), frame.raw)
-        key = id_key(value.get("id"))
-        _remember(self._asked_before, key, None)
-        if key in self._answering:
-            self._log.remark(message.seq, catalogue.reused_id(rpc_id=json.dumps(value.get("id"))))
-        refusal = None
-        if unread is not None:
-            self._log.remark(message.seq, catalogue.not_served())
-            refusal = f"This request is too much to read. {unread}"
-        elif self._serving >= self._limits.server_requests:
-            refusal = "Too many requests are open; answer or withdraw some first."
-        if refusal is not None:
-            answerable = rpc_id if rpc_id_of(value) is not None else None
-            error = {"code": INTERNAL_ERROR, "message": refusal}
-            self.start_soon(self._send_reply, {"id": answerable, "error": error})
-            return
-        params = value.get("params")
-        request = Incoming(value["method"], params if isinstance(params, dict) else {}, message, frame.via)
-        request.respond = partial(self._respond, request, rpc_id)
-        self._answering[key] = request
-        self._serving += 1
-        self.start_soon(self._serve_one, request, rpc_id, key)
-
-    async def _room(self) -> bool:
-        """Whether another answer may be written. Answers that the server does not read are bounded, like all else."""
-        most = self._limits.server_requests
-        if self._unsent >= most and not self._unread:
-            with anyio.move_on_after(_UNREAD_SECONDS):
-                while self._unsent >= most:
-                    self._left = Signal()
-                    await self._left.wait()
-            self._unread = self._unsent >= most
-        return self._unsent < most
-
-    async def _serve_one(self, request: Incoming, rpc_id: Any, key: tuple[str, str]) -> None:
-        """Answer one request of the server. A request that the server withdrew gets no answer (R5-24)."""
-        reply: dict[str, Any] | None = None
-        told: Callable[[Trouble | None], None] | None = None
-        with request.scope:
-            try:
-                await anyio.lowlevel.checkpoint_if_cancelled()  # it may have been taken back with its own chunk
-                answer = await self._answer(request)
-                if isinstance(answer, Answered):
-                    told = answer.sent
-                    reply = {"id": rpc_id, "result": answer.result}
-                elif answer is not None:
-                    reply = {"id": rpc_id, "result": answer}
-            except RpcError as refusal:
-                reply = {"id": rpc_id, "error": refusal.wire()}
-            except Exception:
-                logger.exception("a request of a server failed inside Parley")
-                error = {"code": INTERNAL_ERROR, "message": "Parley could not handle this request"}
-                reply = {"id": rpc_id, "error": error}
-            finally:
-                self._serving -= 1
-                if self._answering.get(key) is request:
-                    del self._answering[key]
-        if reply is not None and not request.withdrawn:
-            await self._send_reply(reply, told)
-
-    async def _respond(self, request: Incoming, rpc_id: Any, payload: dict[str, Any]) -> None:
-        if request.withdrawn:
-            raise Gone("The server took this back. Nothing was sent.")
-        try:
-            await self._write({"jsonrpc": "2.0", "id": rpc_id, **payload}, settled=True)
-        except LinkError as fault:
-            raise Gone(f"The answer could not be sent: {fault.message}") from None
-
-    async def _send_reply(self, reply: dict[str, Any], told: Callable[[Trouble | None], None] | None = None) -> None:
-        self._unsent += 1
-        trouble: Trouble | None = None
-        try:
-            await self._write({"jsonrpc": "2.0", **reply}, settled=told is not None)
-        except LinkError as fault:
-            trouble = fault.trouble
-        finally:
-            self._unsent -= 1
-            self._unread = False
-            self._left.set()
-        if told is not None:
-            told(trouble)
-
-
-def _as_written(rpc_id: Any, raw: bytes) -> Any:
-    """The id of a request of the server, for the reply: a number with a point or an exponent keeps its spelling."""
-    if not isinstance(rpc_id, float):
-        return rpc_id
-    found = _Written(rpc_id)
-    found.text = next((head.id_text for head in heads(raw)), b"") or dump(rpc_id)
-    return found
-
 
 def _unreadable(problem: str, seq: int) -> RequestLost:
     said = f"The reply came and cannot be read: {problem[:1].lower()}{problem[1:]}"
     return RequestLost(Trouble("unreadable", said, f"Message {seq} of the log shows it."), seq)
-
-
-def _remember(known: OrderedDict[tuple[str, str], Any], key: tuple[str, str], value: str | None) -> None:
-    """Keep this, and forget the oldest when there is too much of it."""
-    known[key] = value
-    if len(known) > _FATES:
-        known.popitem(last=False)
-
-
-def _ended(token: tuple[str, str]) -> tuple[str, str]:
-    """Where the end of a task is remembered by its progress token; its request was answered before."""
-    return f"task of {token[0]}", token[1]

@@ -21,7 +21,7 @@ from app.core.rules import frames, stateless
 from app.core.tasks.received import ReceiverTask
 from app.core.tasks.status import STATUSES, Status, may_move
 from app.core.wire import Direction, Message, id_key, is_error
-from app.protocol.rpc import Reply
+from app.protocol.requests import Reply
 from app.sessions.identity import Identity
 from app.sessions.lists import LISTS
 from app.sessions.workspace import Workspace

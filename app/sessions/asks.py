@@ -26,7 +26,7 @@ from app.core.signal import Signal
 from app.core.tasks.received import ReceiverTask, ReceiverTasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Message
-from app.protocol.rpc import Incoming
+from app.protocol.serving import Incoming
 from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import anyio
 
 from app import bounds
 from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress, ReplyHead
-from app.core.errors import Conflict, Invalid
+from app.core.errors import Conflict
 from app.core.json import text as jsontext
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
 from app.core.lane import apart
@@ -25,14 +25,14 @@ from app.core.links import required_links
 from app.core.rules import catalogue, stateless
 from app.core.rules.notifications import number
 from app.core.rules.results import structured_output
-from app.core.tasks.running import CORE
 from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
 from app.protocol.judge import judge
 from app.protocol.links.base import LinkError, RequestLost
-from app.protocol.rpc import Outgoing, Reply
+from app.protocol.requests import Outgoing, Reply
 from app.protocol.timeout import CallTimeout, OutOfTime
 from app.sessions.identity import Identity
+from app.sessions.tasks.choice import as_task_or_not
 
 if TYPE_CHECKING:
     from app.sessions.workspace import Workspace
@@ -138,7 +138,9 @@ class Calls(Mapping[str, Call]):
         A tool is called as a task only where server and tool allow it, else plainly, with a note; one that runs only
         as a task is Invalid plainly. `force` sends what was said, whatever the rules."""
         connection = self._session.live(then="call again")
-        params, as_task, findings = self._as_task(method, params, as_task and not notification, ttl, force)
+        params, as_task, findings = as_task_or_not(
+            self._session.client_tasks.support, method, params, as_task and not notification, ttl, force
+        )
         options, most = self._session.options, self._session.limits.calls_running
         if len(self._runs) >= most:
             raise Conflict(f"{most} calls are running already. Wait for one, or cancel one.")
@@ -156,30 +158,6 @@ class Calls(Mapping[str, Call]):
             self._session.moment()
         self._session.start_soon(self._run, call, timeout, connection)
         return call
-
-    def _as_task(
-        self, method: str, params: dict[str, Any] | None, wanted: bool, ttl: int | None, force: bool
-    ) -> tuple[dict[str, Any] | None, bool, list[Finding]]:
-        """What is sent, whether as a task, and what there is to say about that (R2-01…R2-05)."""
-        if ttl is not None and not wanted:
-            raise Invalid("A TTL belongs to a task.", {"/ttl": ["Say `as_task` too, or leave it out."]})
-        if method != "tools/call":
-            if wanted:
-                raise Invalid("Only a tool can be called as a task.", {"/as_task": ["Only with `tools/call`."]})
-            return params, False, []
-        given = params or {}
-        by_hand = "task" in given
-        support = self._session.client_tasks.support(given.get("name"))
-        if wanted or by_hand:
-            if wanted and support.no_task and not force:
-                return params, False, [catalogue.task_dropped(why=support.no_task)]
-            findings = [catalogue.task_forced(why=support.no_task)] if support.no_task else []
-            return (given if by_hand else {**given, **CORE.ask(ttl)}), True, findings
-        if support.no_plain:
-            if not force:
-                raise Invalid(f"{support.no_plain} Nothing was sent.", {"/as_task": [support.no_plain]})
-            return params, False, [catalogue.task_forced(why=support.no_plain)]
-        return params, False, []
 
     def cancel(self, cid: str, reason: str = "cancelled by the person") -> Call:
         """Stop waiting for a call, and tell the server so. Raises KeyError when it is unknown, Conflict

@@ -25,7 +25,7 @@ from app.core.rules import catalogue, stateless
 from app.core.signal import Signal
 from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
-from app.protocol.rpc import Outgoing, Reply
+from app.protocol.requests import Outgoing, Reply
 from app.protocol.timeout import CallTimeout
 from app.sessions.identity import Identity
 

@@ -22,7 +22,7 @@ from app.core.rules import catalogue, stateless
 from app.core.wire import NO_FINDINGS, Finding, Findings, Message, RpcId
 from app.protocol.connection import Connection
 from app.protocol.links.base import LinkError, RequestLost
-from app.protocol.rpc import Outgoing
+from app.protocol.requests import Outgoing
 from app.protocol.timeout import CallTimeout, OutOfTime
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from app import __version__
 from app.core.options import Options
 from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.targets import StdioTarget
-from app.protocol.handshake import client_capabilities
+from app.protocol.capabilities import client_capabilities
 from app.sessions import Session
 from tests import peers
 from tests.drive import (

@@ -14,7 +14,7 @@ import pytest
 import app.sessions
 from app.core.targets import DemoTarget
 from app.core.tasks.received import ReceiverTasks
-from app.protocol.rpc import Rpc
+from app.protocol.serving import Serving
 from app.sessions import Session, SessionRegistry
 from app.sessions.calls import Calls
 from app.sessions.compare import Comparisons
@@ -157,7 +157,7 @@ ASK = '{"jsonrpc":"2.0","id":"q","method":"roots/list"}'
 
 async def _serve(session: Session, patch: Callable[[type, str], None]) -> None:
     await connected(session, raw_target())
-    patch(Rpc, "_serve_one")
+    patch(Serving, "_serve_one")
     session.start_call("tools/call", {"name": "say", "arguments": {"lines": [ASK]}}, by=ME)
 
 

@@ -339,3 +339,8 @@ def test_the_template_lint_objects(template):
 )
 def test_the_template_lint_is_content(template):
     assert templates_lint.lint(template) == []
+
+
+def test_no_module_is_longer_than_one_can_read():
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in (ROOT / "app").rglob("*.py")}
+    assert {str(path.relative_to(ROOT)): count for path, count in lines.items() if count > 450} == {}

@@ -20,7 +20,7 @@ from app.core.json.text import dump
 from app.core.rules import catalogue
 from app.core.tasks.running import ClientTask
 from app.core.wire import error_of
-from app.protocol.rpc import Reply
+from app.protocol.requests import Reply
 
 if TYPE_CHECKING:
     from app.sessions.tasks.polling import Polling

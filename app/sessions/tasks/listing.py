@@ -17,7 +17,7 @@ from app.core.tasks import running as tasks
 from app.core.tasks.running import ClientTask, TaskWire
 from app.core.wire import error_of
 from app.protocol.connection import Connection
-from app.protocol.rpc import Reply
+from app.protocol.requests import Reply
 
 if TYPE_CHECKING:
     from app.sessions.tasks.running import ClientTasks

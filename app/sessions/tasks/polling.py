@@ -24,7 +24,7 @@ from app.core.tasks.status import Ending, Status
 from app.core.wire import Finding, RpcId, error_of
 from app.protocol.connection import Connection
 from app.protocol.links.base import LinkError
-from app.protocol.rpc import Outgoing, Reply
+from app.protocol.requests import Outgoing, Reply
 from app.protocol.timeout import CallTimeout, OutOfTime
 from app.sessions.tasks.inputs import TaskInputs
 

@@ -24,7 +24,7 @@ from app.core.tasks import running as tasks
 from app.core.tasks.running import CORE, EXTENSION, Capabilities, ClientTask, Support, TaskWire
 from app.core.wire import Finding, Message, RpcId, error_of
 from app.protocol.connection import Connection
-from app.protocol.rpc import Reply
+from app.protocol.requests import Reply
 from app.sessions.identity import PARLEY, Identity
 from app.sessions.tasks.listing import TaskList
 from app.sessions.tasks.polling import Polling
