@@ -40,8 +40,10 @@ document.addEventListener('parley:row', (event) => {
 
 // ---- a paste that cannot be read stays in its box: what was sent does not come back, because it may hold secrets
 let good = null;
-const check = async (box) => {
+let asking = Promise.resolve();
+const ask = async (box) => {
   const text = box.value;
+  if (good === text) return;
   const values = { _preview: 'mcp_json' };
   await htmx.ajax('POST', box.form.getAttribute('action'), {
     source: box,
@@ -53,6 +55,12 @@ const check = async (box) => {
   if (isWrong) box.setAttribute('aria-invalid', 'true');
   else box.removeAttribute('aria-invalid');
   good = isWrong ? null : text;
+};
+// One question at a time: a second one beside it would read the answer to the first.
+const check = (box) => {
+  const next = () => ask(box);
+  asking = asking.then(next, next);
+  return asking;
 };
 document.addEventListener('submit', async (event) => {
   const { target: form, submitter } = event;

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.parley import Parley, running
 from tests.browser.test_looks import axe
@@ -64,6 +64,25 @@ def test_a_pasted_file_gives_a_choice(page: Page):
     assert "canary" not in page.content()
     page.locator(".choices button", has_text="desk").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Start this command?")
+
+
+def test_connect_waits_for_what_is_still_asked_about_a_paste(page: Page):
+    """The paste was put right and the button pressed before the server had said that it is right now."""
+    page.locator("label", has_text="mcp.json").first.click()
+    page.fill("#mcp_json", '{"mcpServers": {')
+    page.get_by_role("button", name="Connect", exact=True).click()
+    expect(page.locator("#mcp-json-help")).to_contain_text("not JSON")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(lambda _: True, hold, times=1)
+    with page.expect_request(lambda request: "_preview" in (request.post_data or "")):
+        page.fill("#mcp_json", json.dumps(SERVERS))
+    page.get_by_role("button", name="Connect", exact=True).click(no_wait_after=True)
+    held[0].continue_()
+    expect(page.locator("#choices-title")).to_have_text("2 servers in what you pasted")
 
 
 @pytest.mark.slow
