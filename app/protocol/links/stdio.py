@@ -182,8 +182,8 @@ class Child(asyncio.SubprocessProtocol):
         pipe.write(line)
         if self._room is not None:
             await self._room.wait()
-            if pipe.is_closing():
-                raise BrokenPipeError
+        if pipe.is_closing():  # asyncio keeps to itself that the system refused the line
+            raise BrokenPipeError
 
     def close_input(self) -> None:
         """No more is written; what was handed over still leaves."""
@@ -192,7 +192,10 @@ class Child(asyncio.SubprocessProtocol):
             pipe.close()
 
     def close(self) -> None:
-        """Close what is left of the pipes."""
+        """Close what is left of the pipes, also an input that somebody still holds and nobody reads."""
+        pipe = self._transport.get_pipe_transport(0)
+        if isinstance(pipe, asyncio.WriteTransport) and pipe.get_write_buffer_size():
+            pipe.abort()
         self._transport.close()
 
 
