@@ -6,14 +6,18 @@ gets one snapshot. `stream` brings it to the browser.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial as partial_of
 from typing import Final, Protocol
 
 from app.core.events import Event
 from app.sessions import Workspace
-from app.web.kit.html import Html, markup, shown
+from app.web.kit.html import NOTHING, Html, markup, shown
 from app.web.live.parts import Live, TooMany, View, partial
+
+logger = logging.getLogger("parley.stream")
 
 
 @dataclass(slots=True, frozen=True)
@@ -105,17 +109,28 @@ class Tab:
         newest = self.session.events.seq
         self._state_mark = self._row_mark = newest
         self._unsent, self._numbers = 0, {}
-        whole = [part.whole(self._view, self._seen) for part in self._what.live]
+        whole = [self._safely(part, partial_of(part.whole, self._view, self._seen)) for part in self._what.live]
         return Patch(markup([*self._new_numbers(), *whole, self._what.rows.whole(self._view)]), newest)
 
     def _changed(self, events: list[Event]) -> list[Html]:
         """The parts that these events touch, each once."""
         happened = {event.kind for event in events}
-        said = []
-        for part in self._what.live:
-            if not part.on.isdisjoint(happened):
-                said.append(part.changed(self._view, [event for event in events if event.kind in part.on], self._seen))
-        return said
+        return [
+            self._safely(part, partial_of(part.changed, self._view, _of(part, events), self._seen))
+            for part in self._what.live
+            if not part.on.isdisjoint(happened)
+        ]
+
+    def _safely(self, part: Live, draw: Callable[[], Html]) -> Html:
+        """A part that cannot be drawn is left as it is, and that is in our log: it must not end the stream, which would
+        come back and end again."""
+        try:
+            return draw()
+        except TooMany:
+            raise
+        except Exception:
+            logger.exception("a part of the page %s could not be drawn, %r", self._view.page, part)
+            return NOTHING
 
     def _remarked(self, events: list[Event]) -> Html:
         """Rows that the tab has and that somebody has remarked on since."""
@@ -133,3 +148,7 @@ class Tab:
         changed = {key: text for key, text in now.items() if self._numbers.get(key) != text}
         self._numbers |= now
         return [partial(f"#{key}", shown(text), "textContent") for key, text in changed.items()]
+
+
+def _of(part: Live, events: list[Event]) -> list[Event]:
+    return [event for event in events if event.kind in part.on]

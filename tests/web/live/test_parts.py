@@ -195,3 +195,20 @@ async def test_tabs_of_different_pages_share_the_cards_of_asks(victim: Session, 
     assert first is not None
     assert second is not None
     assert drawings.made - before < 2 * once
+
+
+async def test_a_part_that_cannot_be_drawn_costs_only_itself(victim: Session, caplog: pytest.LogCaptureFixture):
+    def broken(_: View) -> Html:
+        raise RuntimeError("on purpose")
+
+    bad, good = Part("#bad", ["roots.changed"], broken), Part("#good", ["roots.changed"], words)
+    tab = Tab(view(victim, Drawings()), shown(bad, good), victim.events.seq)
+    victim.changed("roots.changed", "roots")
+    for patch in (tab.patch(), tab.snapshot()):
+        assert patch is not None
+        assert "#good" in patch.html
+        assert "#bad" not in patch.html
+    assert [record.exc_text is not None for record in caplog.records if "could not be drawn" in record.message] == [
+        True
+    ] * 2
+    assert tab.patch() is None
