@@ -16,6 +16,8 @@ EXAMPLES = (
     "the size limit of a message",
     "how the form of a tool is drawn",
     "who may open a route",
+    "the words at the head of the inbox",
+    "what happens when a tab is parked",
 )
 
 
