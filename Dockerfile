@@ -16,8 +16,11 @@ RUN python -m build --wheel --no-isolation --outdir /dist \
     && /opt/parley/bin/python -m compileall -q /opt/parley/lib
 
 FROM python:3.13-slim
-# /data belongs to the user, so that a volume mounted there can be written.
-RUN useradd --system --uid 10001 --user-group --create-home --shell /usr/sbin/nologin parley \
+# bwrap is the sandbox around servers of a team, where the host allows user namespaces. /data belongs to the user, so that
+# a volume mounted there can be written.
+# hadolint ignore=DL3008
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --user-group --create-home --shell /usr/sbin/nologin parley \
     && install -d -o 10001 -g 10001 -m 700 /data
 COPY --from=build /opt/parley /opt/parley
 ENV PATH=/opt/parley/bin:$PATH \

@@ -13,6 +13,9 @@ SCRIPTS := tests/scripts
 OLD    := mcp-1-6 mcp-1-9-3 fastmcp-2-3 fastmcp-3-4
 PYTEST_ARGS ?=
 
+# Some machines set it, and then each of the hundreds of processes of a run compiles all of Parley again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # uv is fast; pip knows a mirror that is set up only for pip.
 install = $(UV) pip install --quiet --python $(1) --only-binary :all: --require-hashes -r $(2) \
 	|| $(PY) -m pip --python $(1) install --quiet --only-binary :all: --require-hashes -r $(2)
@@ -20,19 +23,23 @@ compile = $(UV) pip compile --quiet $(UPGRADE) --universal --python-version 3.11
 	--no-emit-index-url --constraints .lock/constraints.in --custom-compile-command "make lock"
 
 .DELETE_ON_ERROR:
-.PHONY: help run test test-peers conformance attacks long-task check format coverage bench screenshots pictures setup chromium lock clean
+.PHONY: help run test test-team load test-peers conformance attacks long-task check format coverage fuzz bench load-room screenshots pictures setup chromium lock clean
 
 help:
 	@echo "make run          start Parley with the demo one click away (ARGS=... goes to its command line)"
 	@echo "make test         set up everything, check, and run all tests (PYTEST_ARGS=... adds to pytest)"
+	@echo "make test-team    Parley for a team alone; on Debian root gets nginx-light and bubblewrap, which show all of it"
+	@echo "make load         200 sessions on two replicas for ten minutes, and 50 to 400 (LOAD=--short for a try)"
 	@echo "make test-peers   real servers on old SDKs, in virtual environments of their own"
-	@echo "make conformance  the public conformance suite, with Parley as the client"
+	@echo "make conformance  every scored scenario of the public conformance suite, with Parley as the client"
 	@echo "make attacks      the attacks and odd servers alone, as one table"
 	@echo "make long-task    the browser test of a task that takes 30 seconds"
 	@echo "make check        style, types, layers, templates, scripts and styles; seconds"
 	@echo "make format       let the tools put style and imports right"
 	@echo "make coverage     which lines and branches of app/ the tests reach (TESTS=... for some tests only); slow"
+	@echo "make fuzz         the tests with drawn examples again, with new ones, and more of them"
 	@echo "make bench        measure what README.md claims"
+	@echo "make load-room    three hundred phones answer one question within ten seconds; prints what it measured"
 	@echo "make screenshots  take the pictures of every page"
 	@echo "make pictures     the same with frozen clock and ids, to compare two commits (OUT=folder CHECKOUT=folder)"
 	@echo "make lock         write the pinned lists anew (UPGRADE=--upgrade takes newer releases)"
@@ -41,10 +48,17 @@ help:
 run: $(VENV)/.runtime
 	$(PY) -m app $(ARGS)
 
-# Two runs, because Playwright holds an event loop in its process, and other tests start one of their own.
+# In two halves, one after the other.
 test: setup check
-	$(PY) -m pytest -n 3 --dist worksteal --ignore=tests/browser --ignore=tests/old_peers $(PYTEST_ARGS)
-	$(PY) -m pytest -n 2 --dist worksteal tests/browser $(PYTEST_ARGS)
+	$(PY) -m tests.halves $(PYTEST_ARGS)
+
+# What this machine lacks (a sandbox, a proxy) is installed where that may be done, else said first and at the end.
+test-team: setup
+	$(PY) -m tests.team_tools
+	$(PY) -m pytest -n 2 --dist worksteal tests/team tests/isolation $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 --dist worksteal tests/store --store postgres $(PYTEST_ARGS)
+	$(PY) -m pytest -n 2 tests/scale $(PYTEST_ARGS)
+	$(PY) -m pytest -n 0 tests/browser/test_team.py tests/browser/test_team_together.py $(PYTEST_ARGS)
 
 test-peers: $(VENV)/.dev $(OLD:%=$(VENV)/.old-%)
 	$(PY) -m pytest -n 2 --dist worksteal tests/old_peers $(PYTEST_ARGS)
@@ -54,6 +68,11 @@ conformance: $(VENV)/.conformance
 
 attacks: setup
 	$(PY) -m tests.attacks
+
+# Half an hour and more; LOAD=--short tries it in some minutes.
+load: setup
+	$(PY) -m tests.team_tools
+	$(PY) -m tests.load $(LOAD)
 
 long-task: setup
 	PARLEY_TASK_SECONDS=30 $(PY) -m pytest -q -n 0 tests/browser/test_tasks.py
@@ -81,8 +100,15 @@ coverage: setup
 	$(PY) -m coverage combine --quiet
 	$(PY) -m coverage report
 
+# What is found here becomes an `@example` of its test. Again and again: each run draws anew.
+fuzz: setup
+	$(PY) -m pytest -n 2 --dist worksteal -m hypothesis --hypothesis-profile=fuzz $(or $(TESTS),--ignore=tests/browser --ignore=tests/old_peers) $(PYTEST_ARGS)
+
 bench: setup
 	$(PY) -m tests.bench
+
+load-room: setup
+	$(PY) -m tests.load_room
 
 screenshots: setup
 	$(PY) -m tests.screenshots
@@ -92,7 +118,7 @@ pictures: setup
 
 # --- what the commands need; a stamp is older than its list when the list has changed ------------------------------
 
-setup: $(VENV)/.dev $(VENV)/.mcp1 $(VENV)/.fastmcp $(VENV)/.npm chromium
+setup: $(VENV)/.dev $(VENV)/.mcp1 $(VENV)/.fastmcp $(VENV)/.npm $(VENV)/.conformance chromium
 
 $(VENV)/.bootstrap: .lock/build.txt
 	@command -v $(PYTHON) >/dev/null || { \
@@ -159,9 +185,9 @@ chromium: $(VENV)/.dev
 # --- keeping house -------------------------------------------------------------------------------------------------
 
 lock: $(VENV)/.dev
-	$(compile) pyproject.toml --output-file .lock/runtime.txt
+	$(compile) pyproject.toml --extra models --extra team --extra postgres --output-file .lock/runtime.txt
 	$(compile) --group build --constraints .lock/runtime.txt --output-file .lock/build.txt
-	$(compile) pyproject.toml --group dev --constraints .lock/runtime.txt --constraints .lock/build.txt \
+	$(compile) pyproject.toml --extra models --extra team --extra postgres --group dev --constraints .lock/runtime.txt --constraints .lock/build.txt \
 		--output-file .lock/dev.txt
 	$(compile) --group peer-mcp1 --output-file .lock/peer-mcp1.txt
 	$(compile) --group peer-fastmcp --output-file .lock/peer-fastmcp.txt

@@ -35,9 +35,85 @@ BROKEN_HEAD_OBJECTS = 20
 """How much of a message that cannot be read is looked at, by its bytes and its parts: some milliseconds of work."""
 DIFFERENCES = 20
 """Places that a comparison names."""
+DIFFERENCE_ROWS = 2_000
+DIFFERENCE_ITEMS = 200
+DIFFERENCE_DEPTH = 40
+DIFFERENCE_TEXT = 400
+DIFFERENCE_BYTES = 2 * MIB
+"""Lines of two results side by side; items of a list, or lines of a text, that are aligned and not only counted off;
+how deep; how much of one text; and how large a result may be to be compared by line at all."""
+DIFFERENCE_CONTEXT = 1
+"""Equal lines that stay beside a difference."""
+
+# ------------------------------------------------------------------------------------------------------ recordings
+
+RECORDING_LINE = 64 * MIB
+"""One line of a recording; the largest message takes less, however its characters are escaped."""
+RECORDING_TICK_SECONDS = 0.4
+"""How far behind the session a recording is: this is what a crash of Parley costs."""
+RECORDING_SLICE = 400
+RECORDING_SLICE_BYTES = 2 * MIB
+"""How much of a log is gathered for a recording before others get a turn, in things and in bytes."""
+RECORDING_NOUNS = 40_000
+"""Of how many nouns it is known what was last written: what has not changed is not written again."""
+RECORDING_SYNC_SECONDS, RECORDING_END_SECONDS = 5.0, 10.0
+"""How often the disk is told to keep what it was given; how long the end of a recording may take."""
+SCRIBE_BYTES = 256 * MIB
+"""One portion to or from it: a slice with the largest message in it, however its characters are escaped."""
+RECORDING_ANSWER_SECONDS = 60.0
+"""How long the process that masks may take for one portion."""
+RECORDINGS = 10_000
+RECORDING_TITLE, RECORDING_NOTES, RECORDING_TAGS, RECORDING_TAG = 200, 10_000, 20, 40
+RECORDING_WAITING = 4 * 1024 * 1024
+"""Bytes of one recording that wait in memory for a store that does not answer; beyond that its log waits."""
+RECORDING_CHUNK = 256 * KIB
+"""One chunk of a recording that is kept in the database; and of one that is sent."""
+MASKS, MASKS_WANTED = 500, 50
+"""Texts that are masked wherever they stand in one recording; names and pointers that a person may add."""
+MASK_SHORTEST, MASK_WORD = 6, 12
+"""A shorter text stands everywhere by chance; a shorter word is masked only if it was typed as a password."""
+MASK_CACHED = 400
+"""Texts up to this length are looked at once."""
+MASK_PLACES = 500
+MASK_POINTER = 300
+MASK_NAME = 100
+"""What a recording tells of what was masked in it."""
+
+# -------------------------------------------------------------------------------------------------------- timeline
+
+TIMELINE_ROWS = 1_000
+"""Calls, each with its asks, that a page draws; scripts get all of them."""
+TIMELINE_POLLS = 200
+"""Polls of a task that are drawn, the newest."""
+TIMELINE_COLUMNS = 400
+"""Into how many parts the strip of the whole session is cut."""
+
+# ---------------------------------------------------------------------------------------------- reading recordings
+
+LARGEST_SEQ = 10**15
+"""A larger number is no place in a log: an address would not take it."""
+RECORDING_WAIT_SECONDS, RECORDING_PORTION_SECONDS = 0.3, 0.25
+RECORDING_REST_SECONDS, RECORDING_IDLE_SECONDS = 0.05, 300.0
+"""Until a page shows what is read, and a tab hears how far it is; the pause for others; until nobody looks."""
+INDEX_BYTES = 2 * 1024 * MIB
+"""What the indexes of all recordings together take of the disk; what nobody has opened for longest is let go of."""
+RECORDINGS_OPEN, RECORDINGS_SEARCH_SECONDS, RECORDING_MATCHES = 20, 10.0, 5
+"""How many are open at once, how long all of them are searched, and how many places of each are shown."""
+MOMENT_MESSAGES, MOMENT_LOOKS = 1_000, 20_000  # messages of a moment, and how many are looked at for them
+STATE_BYTES, SEARCHED_BYTES = 16 * MIB, 4 * MIB  # states of one kind that are held; messages read at once to search
+RECORDED_CONNECTIONS, RECORDED_ASKS, RECORDED_ROWS = 200, 1_000, 2_000
+"""Connections and asks of a recording that pages show, the newest; findings and HTTP requests kept for a next look."""
 
 # ---------------------------------------------------------------------------------------------- schemas and forms
 
+BODY_QUOTED = 20_000
+"""Of a refusal's body that is looked through for what may not be shown, before its beginning is quoted."""
+TABLE_COLUMNS = 200
+"""Keys in all that the objects of a list may have to be shown as a table."""
+TABLE_KEY = 200
+"""A longer key makes no column: a page says each exactly, to ask for the order of it."""
+TYPED_LINE = 8_192
+"""A longer command line was not typed by a person, and is not read as one of a shell."""
 SCHEMA_SIZE = 512 * KIB
 """About the characters of the schema as JSON."""
 SCHEMA_DEPTH = 200
@@ -98,6 +174,13 @@ TARGET_ENVIRONMENT = MIB
 """A system starts no process with more than about two of these."""
 TARGET_HEADERS = 256 * KIB
 TARGET_NAME = 4096
+TARGET_MARKS = 1000
+"""Parts of a command line or an address that somebody marked as secret."""
+PROPOSALS = 50
+"""Commands that wait for the yes of one person."""
+IDLED = 5
+IDLED_SECONDS = 12 * 3600.0
+"""Sessions that were closed because nobody needed them, of which their owner is told, and for how long."""
 TARGET_LABEL = 1000
 TEMPLATE = 8_000
 TEMPLATE_VALUES = 1_000_000
@@ -149,7 +232,14 @@ PROBE_GRACE_SECONDS = 2.0
 GIVE_BACK_SECONDS = 1.0
 """How long after large work its memory is given back: what was made is in use for a moment."""
 CONSENTS = 1_000
+"""Commands that a person has agreed to start; those that were started least recently are asked about again."""
+SIGNED_OUT_SECONDS = 2.0
+"""Until an open page notices that another Parley has signed its browser out."""
+REMEMBERED_BYTES = 2 * MIB
+"""Of the file with the digests of logins and consents; a larger one is none of ours."""
 REAP_SECONDS = 5.0
+WEIGHED_THINGS = 1_000_000
+"""Texts, lists and objects of a closed session that are looked at to say how much it holds; more is too much."""
 CALM_SECONDS = 5.0
 CALM_REST_SECONDS = 1.0
 """After a connection there is its first page, and its lists."""
@@ -167,6 +257,13 @@ SUBSCRIPTION_EVENTS = 200
 SUBSCRIPTION_SECONDS = 10 * 365 * 86_400.0
 """For ever."""
 COMPARED_MESSAGES = 500
+COMPARED_WATCHED = 20
+"""Calls of other sessions that a session listens to, for pages that compare."""
+REPEATED_CALLS = 50
+"""Calls of a session that are answered as another one was."""
+COMPARED_ARGUMENTS = 40
+COMPARED_CALLS = 30
+"""Arguments that are shown of each call, and calls that a picker offers."""
 COMPARED_SECONDS = 0.25
 """How often a page hears of the other session at most: its events are not ours."""
 ASKS_NOTED = 500
@@ -174,6 +271,18 @@ ASKS_NOTED = 500
 ROUND_PAUSE_SECONDS = 0.1
 ROUND_PAUSE_AT_MOST = 1.0
 """Between rounds that ask nothing: a server that only wants to be called again must not make us spin."""
+
+REQUESTS_PER_TARGET = 200
+REQUESTS = 5_000
+REQUEST_NAME = 200
+REQUEST_BYTES = 256 * KIB
+"""Requests that are saved, of one server and in all; the characters of a name, the bytes of the parameters."""
+REQUEST_MISSING = 100
+"""Places in the parameters of one that are named because a secret was left out there."""
+ASK_MEDIA = 4 * MIB
+"""The largest picture or sound that the card of an ask shows, as base64: it is looked at whenever that is drawn."""
+REQUESTS_OUTLIVE_SECONDS = 60.0
+"""How long they are kept when their server was forgotten, which may be taken back."""
 
 # ------------------------------------------------------------------------------------------------------- transports
 
@@ -202,6 +311,35 @@ LINGER_SECONDS = 10.0
 are not."""
 SERVER_ADDRESS = 8 * KIB
 """An address that a server names, in `Location` or as `endpoint`; of a longer one only the length is looked at."""
+CHALLENGE_CHARACTERS = 8 * KIB
+CHALLENGES = 8
+CHALLENGE_PARAMETERS = 20
+"""How much of what a server says in `WWW-Authenticate` is read: characters in all, challenges, parameters of each."""
+OAUTH_DOCUMENT = 256 * KIB
+OAUTH_SHOWN = 16 * KIB
+OAUTH_LEARNED = 200
+OAUTH_SECONDS = 15.0
+"""What an authorization server answers: how much of it is read, how much is shown, how many secrets in it are looked
+for elsewhere, and how long it may take."""
+OAUTH_ATTEMPTS = 3
+"""How often in a row a server may refuse what one signed in for (R5-60)."""
+OAUTH_TOKEN = 32 * KIB
+OAUTH_SCOPES = 200
+OAUTH_NAME = 2 * KIB
+"""Characters of a token; scopes that are asked for; characters of an issuer, a client id or a scope."""
+OAUTH_WAIT_SECONDS = 600.0
+"""How long the answer of a person's browser is waited for (S19)."""
+OAUTH_EARLY_SECONDS = 30.0
+"""So long before it expires a token is renewed."""
+GRANTS = 500
+"""Sign-ins that are kept; those that were used least recently are forgotten first."""
+CALLBACK_URL = 16 * KIB
+"""Characters of the address that an authorization server sends a browser back to."""
+SIGN_IN_BODY = 16 * KIB
+SIGN_IN_CLAIM = 2 * KIB
+"""Characters of a body, and of one claim of a token, that the page of a sign-in draws."""
+TARGET_CA = 256 * KIB
+"""Certificates that a target may trust, as text."""
 REFUSAL_BYTES = 64 * KIB
 """How much of an answer that is no message is read."""
 
@@ -213,3 +351,61 @@ PARTS_PER_PATCH = 60
 DRAWN_PARTS = 400
 DRAWN_CHARACTERS = 4 * MIB
 """What is kept of parts that were drawn for one tab, for the other tabs of the session."""
+FOLD_RUN = 6
+"""So many rows of the log that say the same are one line; `static/js/decide.js` has the same number."""
+FOLD_LOOKS = 4_000
+"""Messages that are looked at for one page of the log, however much of it is folded."""
+FOLD_ROWS = 500
+"""Rows of one fold that are shown when it is opened; of more the newest."""
+
+QUICK_SECONDS = 0.3
+"""How long a form waits to see whether its connection fails at once."""
+UNDO_SECONDS = 30.0
+"""How long what was forgotten can be brought back."""
+
+# --------------------------------------------------------------------------------------------------- answer rules
+
+RULES = 100
+"""Of one session."""
+RULES_SAVED = 5_000
+"""Kept with servers, in all."""
+RULE_WORD = 200
+RULE_FIELDS = 20
+RULE_TEXT = 64 * KIB
+RULE_BYTES = 256 * KIB
+"""Of one rule as JSON."""
+RULE_DELAY_MS = 10 * 60 * 1000
+RULE_MATCHED = 100_000
+"""Characters of a text that a rule is held against."""
+RULE_MODEL_PER_MINUTE = 20
+"""Answers of a model that a rule sends within a minute when it does not say how many: each costs somebody."""
+CLAIM_SECONDS = 60.0
+"""So long a person who has touched an ask has it alone; each touch begins anew."""
+CLAIM_LOOK_SECONDS = 3_600.0
+"""No longer than this between two looks at a claim that has no end."""
+SPOKEN_FOR = 10
+"""So many times the open asks may stand open when rules have promised to answer them."""
+
+# --------------------------------------------------------------------------------------------------------- models
+
+MODELS = 50
+"""That one session may add."""
+MODEL_URL = 2_000
+MODEL_NAME = 200
+MODEL_SECONDS = 120.0
+"""Without a byte from a provider for so long, it counts as gone."""
+MODELS_AT_WORK = 8
+"""Drafts that are written at a time in one session."""
+MODEL_NOTES = 20
+TOOL_ROUNDS = 5
+"""Rounds of tool use in a row, after which a person is warned and no rule goes on (R3-21)."""
+CHANGES = 100
+"""Places of a request, or of a draft, that are named as changed."""
+MODEL_KEY_PARTS = 16
+"""Of a key that has so many characters its first and its last ones are masked too, where a provider quotes them."""
+MODEL_RETRY = 24 * 3600.0
+"""Seconds that a provider may ask to wait; what it says beyond that is not told."""
+MODEL_WIRE_BYTES = 64 * MIB
+"""Of one answer of a provider, with all that stands around each of its words."""
+RATE_KEYS = 10_000
+"""People and addresses whose acts are counted; the one who was heard of least recently is forgotten first."""

@@ -11,40 +11,33 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from app import __version__, process
+from app.configured import FAILED, USAGE, Stop, complain, first_fault, settings_of, shown
 
 # pydantic looks for plugins in every installed package, which costs the start 30 ms, and there are none.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    import socket
 
-    from app.core.targets import DemoTarget, HttpTarget, StdioTarget
+    from app.core.targets import AnyTarget
+    from app.rooms import Listener
     from app.settings import Settings
 
-_USAGE, _FAILED = 2, 1
 _PROGRAM = "to start a program write: parley -- COMMAND, like: parley -- python server.py"
-
-
-class _Stop(Exception):
-    """The start ends here: one sentence for the person, and the exit code."""
-
-    def __init__(self, sentence: str, code: int = _USAGE) -> None:
-        super().__init__(sentence)
-        self.code = code
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         kind, _, words = message.partition(": ")
         if kind == "unrecognized arguments" and not words.startswith("-"):
-            raise _Stop(f"there is no place for {_shown(words)}; {_PROGRAM}")
-        raise _Stop(f"{message[:200]}; see parley --help")
+            raise Stop(f"there is no place for {shown(words)}; {_PROGRAM}")
+        raise Stop(f"{message[:200]}; see parley --help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,21 +48,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     # that a person could use.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    given = list(sys.argv[1:] if argv is None else argv)
     try:
-        arguments, command = _arguments(sys.argv[1:] if argv is None else argv)
-        settings = _settings(arguments)
+        if given[:1] == ["auth"]:
+            return _auth(given[1:])
+        if given[:1] in (["team"], ["invite"], ["drain"]):
+            from app import team
+
+            return team.run(given, _say, complain, first_fault)
+        file = None
+        if "open" in given:
+            from app.opening import recording_in
+
+            given, file, why = recording_in(given)
+            if why:
+                raise Stop(why, USAGE if file is None else FAILED)
+        arguments, command = _arguments(given)
+        settings = settings_of(arguments)
         target = _target(arguments.target, command)
-        _serve(settings, target)
-    except _Stop as stop:
-        _complain(str(stop))
+        if arguments.public:
+            _check_public(arguments, command)
+            _serve_public(settings)
+            return 0
+        _serve(settings, target, file, _listener(arguments))
+    except Stop as stop:
+        complain(str(stop))
         return stop.code
     return 0
-
-
-def _complain(sentence: str) -> None:
-    """One line on standard error, without anything that a terminal would obey."""
-    line = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in sentence)
-    print(f"parley: {line}", file=sys.stderr)
 
 
 def _say(line: str) -> bool:
@@ -83,9 +88,25 @@ def _say(line: str) -> bool:
     return sys.stdout is not None
 
 
-def _shown(word: str) -> str:
-    """What a person typed, for a sentence about it."""
-    return repr(word if len(word) <= 100 else word[:100] + "…")
+def _auth(argv: Sequence[str]) -> int:
+    """`parley auth URL`: sign in to a server in the terminal."""
+    from app import opening, signing
+    from app.core.targets import HttpTarget
+
+    arguments = signing.parser(_Parser).parse_args(argv)
+    is_address = arguments.url.lower().startswith(("http://", "https://"))
+    target = _target(arguments.url, None) if is_address else None
+    if not isinstance(target, HttpTarget):
+        raise Stop("parley auth takes the address of a server, like: parley auth https://example.com/mcp")
+    secret = process.take_variable("PARLEY_CLIENT_SECRET") or ""
+    if secret and not arguments.client_id:
+        raise Stop("PARLEY_CLIENT_SECRET belongs to a client: name it with --client-id")
+    try:
+        return signing.run(arguments, target, secret, opening.open_browser if opening.has_screen() else _nowhere)
+    except OSError as fault:
+        raise Stop(
+            f"no port can be opened for the browser to come back to: {fault.strerror}", signing.BROKEN
+        ) from fault
 
 
 # -------------------------------------------------------------------------------------------------------- arguments
@@ -98,25 +119,29 @@ def _arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str] | Non
         at = ours.index("--")
         ours, command = ours[:at], ours[at + 1 :]
         if not command:
-            raise _Stop("after -- the command of a server is missing, like: parley -- python server.py")
+            raise Stop("after -- the command of a server is missing, like: parley -- python server.py")
         for word in command:
             try:
                 word.encode()
             except UnicodeEncodeError:  # a byte that is no text could be neither shown nor saved
-                raise _Stop(f"{_shown(word)} is not UTF-8 text, and Parley starts programs with nothing else") from None
+                raise Stop(f"{shown(word)} is not UTF-8 text, and Parley starts programs with nothing else") from None
     parser = _Parser(
         prog="parley",
-        usage="parley [options] [demo | URL | -- COMMAND ARGS ...]",
+        usage="parley [options] [demo | URL | open FILE | -- COMMAND ARGS ...]\n       parley auth URL [options]\n"
+        "       parley team | invite NAME | drain NAME --config FILE",
         description="A browser-based MCP inspector that answers back.",
-        epilog="The command line counts first, then PARLEY_PORT, PARLEY_HOST, PARLEY_DATA_DIR, PARLEY_TOKEN and "
-        "PARLEY_CONFIG of the environment, then the config file with port, host, open_browser, data_dir, token, "
-        "published_on_loopback, roots and [limits].",
+        epilog="open FILE opens a recording, gzipped or not. "
+        "The command line counts first, then PARLEY_PORT, PARLEY_HOST, PARLEY_DATA_DIR, PARLEY_RECORD, "
+        "PARLEY_TOKEN and PARLEY_CONFIG of the environment, then the config file with port, host, open_browser, "
+        "data_dir, record, recordings_in, token, published_on_loopback, roots, public_url, client_metadata_url, "
+        "keep_sign_ins and [limits].",
         allow_abbrev=False,
     )
     parser.add_argument("target", nargs="?", metavar="demo | URL", help="open a session already connected to this")
     parser.add_argument("--port", metavar="N", help="where to listen (6280; 0 takes any free port)")
     parser.add_argument("--host", metavar="ADDRESS", help="the loopback address to listen on (127.0.0.1 and ::1)")
     parser.add_argument("--no-open", action="store_true", help="do not open the browser")
+    parser.add_argument("--record", action="store_true", help="record every session from its first message on")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where saved targets are kept")
     parser.add_argument(
@@ -125,6 +150,12 @@ def _arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str] | Non
         metavar="FILE",
         help="holds the token that scripts send; better than PARLEY_TOKEN, which whoever set it still shows",
     )
+    parser.add_argument("--public", action="store_true", help="with demo: let anybody try it, and nothing else")
+    parser.add_argument("--public-url", metavar="URL", help="how browsers elsewhere call this Parley: that of a proxy")
+    parser.add_argument(
+        "--room", metavar="ADDRESS", help="where phones of a room come in; nothing else is served there"
+    )
+    parser.add_argument("--room-url", metavar="URL", help="how phones call that, when a proxy stands before it")
     parser.add_argument(
         "--published-on-loopback",
         action="store_true",
@@ -133,11 +164,11 @@ def _arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str] | Non
     parser.add_argument("--version", action="version", version=f"parley {__version__}")
     arguments = parser.parse_args(ours)
     if arguments.target is not None and command is not None:
-        raise _Stop("give either a target or, after --, a command, not both")
+        raise Stop("give either a target or, after --, a command, not both")
     return arguments, command
 
 
-def _target(word: str | None, command: list[str] | None) -> StdioTarget | DemoTarget | HttpTarget | None:
+def _target(word: str | None, command: list[str] | None) -> AnyTarget | None:
     """The server to begin with. Typing a command is consent to start it (R5-71)."""
     from pydantic import ValidationError
 
@@ -154,8 +185,8 @@ def _target(word: str | None, command: list[str] | None) -> StdioTarget | DemoTa
         if found and scheme.lower() in {"http", "https"}:
             return HttpTarget(transport="http", url=_with_host(f"{scheme.lower()}://{rest}"))
     except ValidationError as fault:
-        raise _Stop(f"the target cannot be used: {_first(fault)}") from fault
-    raise _Stop(f"{_shown(word)} is neither 'demo' nor a URL that begins with http:// or https://; {_PROGRAM}")
+        raise Stop(f"the target cannot be used: {first_fault(fault)}") from fault
+    raise Stop(f"{shown(word)} is neither 'demo' nor a URL that begins with http:// or https://; {_PROGRAM}")
 
 
 def _program(name: str) -> str:
@@ -165,16 +196,16 @@ def _program(name: str) -> str:
         return name
     with suppress(OSError):  # of a name that is too long to be one
         if Path(name).is_file():
-            raise _Stop(f"{_shown(name)} is not a program; write before it what runs it, like: "
-                        "parley -- python server.py", _FAILED)  # fmt: skip
-    raise _Stop(f"there is no program {_shown(name)} that could be started; check its name and your PATH", _FAILED)
+            raise Stop(f"{shown(name)} is not a program; write before it what runs it, like: "
+                        "parley -- python server.py", FAILED)  # fmt: skip
+    raise Stop(f"there is no program {shown(name)} that could be started; check its name and your PATH", FAILED)
 
 
 def _here() -> str:
     try:
         return str(Path.cwd())
     except OSError:
-        raise _Stop("the directory you are in is gone; change to one that exists", _FAILED) from None
+        raise Stop("the directory you are in is gone; change to one that exists", FAILED) from None
 
 
 def _with_host(address: str) -> str:
@@ -187,159 +218,79 @@ def _with_host(address: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise _Stop(f"{_shown(address)} has no host and port that could be dialled; write it like "
+        raise Stop(f"{shown(address)} has no host and port that could be dialled; write it like "
                     "http://127.0.0.1:8000/mcp")  # fmt: skip
     return address
-
-
-# --------------------------------------------------------------------------------------------------------- settings
-
-
-def _settings(arguments: argparse.Namespace) -> Settings:
-    """Command line before `PARLEY_*` before the file before the preset."""
-    from pydantic import ValidationError
-
-    from app.settings import default_data_dir, local
-
-    # Taken out, so that no child process can find it: not in its own environment, nor by a look at ours.
-    token = process.take_variable("PARLEY_TOKEN")
-    if arguments.token_file is not None:
-        token = _read(arguments.token_file, "token file").strip()
-    file = arguments.config or os.environ.get("PARLEY_CONFIG") or None
-    changes: dict[str, Any] = {} if file is None else _config(Path(file))
-    names: dict[str, str] = {}
-    for key in ("port", "host", "data_dir"):
-        option, variable = f"--{key.replace('_', '-')}", f"PARLEY_{key.upper()}"
-        if value := getattr(arguments, key):
-            changes[key], names[key] = value, option
-        elif value := os.environ.get(variable):
-            changes[key], names[key] = value, variable
-    given = {
-        "token": token,
-        "published_on_loopback": arguments.published_on_loopback or None,
-        "open_browser": False if arguments.no_open else None,
-    }
-    changes |= {key: value for key, value in given.items() if value is not None}
-
-    def named(key: str) -> str:
-        """A setting as the person wrote it, so that they find where to put it right."""
-        return names.get(key) or f"{key} in {file}"
-
-    if "data_dir" not in changes:
-        with suppress(RuntimeError):  # of a user who has no home: nothing is kept
-            changes["data_dir"] = default_data_dir()
-    if isinstance(token := changes.get("token"), str):
-        visible = token.isascii() and token.isprintable() and " " not in token
-        if not visible or len(token) < 16:
-            raise _Stop("the token must be at least 16 visible ASCII characters, without spaces")
-    try:
-        settings = local(**changes)
-        if settings.roots:
-            _check_roots(settings.roots)
-    except ValidationError as fault:
-        raise _Stop(_first(fault, named)) from fault
-    _check_host(settings, named("host"))
-    if arguments.token_file is not None:
-        _warn_of_readers(arguments.token_file)
-    return settings
-
-
-def _check_roots(roots: Sequence[str]) -> None:
-    """A root that no session could use would fail each of them."""
-    from pydantic import ValidationError
-
-    from app.core.options import Root
-
-    for uri in roots:
-        try:
-            Root(uri=uri)
-        except ValidationError as fault:
-            why = fault.errors()[0]["msg"].removeprefix("Value error, ")
-            raise _Stop(f"the root {_shown(uri)} cannot be used: {why}") from fault
-
-
-def _check_host(settings: Settings, name: str) -> None:
-    import ipaddress
-
-    try:
-        address = ipaddress.ip_address("127.0.0.1" if settings.host == "localhost" else settings.host)
-    except ValueError:
-        raise _Stop(f"{name} takes an address like 127.0.0.1 or ::1, not {_shown(settings.host)}") from None
-    if not address.is_loopback and not settings.published_on_loopback:
-        raise _Stop(
-            f"listening on {settings.host} would let others start programs here; Parley stays on 127.0.0.1, "
-            "unless --published-on-loopback says that a container publishes the port on loopback only"
-        )
-
-
-def _config(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(_read(path, "config file"))
-    except tomllib.TOMLDecodeError as fault:
-        raise _Stop(f"the config file {path} is not TOML: {fault}", _FAILED) from fault
-
-
-def _read(path: Path, what: str) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as fault:
-        raise _Stop(f"the {what} {path} cannot be read: {fault.strerror}", _FAILED) from fault
-    except ValueError as fault:
-        raise _Stop(f"the {what} {path} is not UTF-8 text", _FAILED) from fault
-
-
-def _warn_of_readers(path: Path) -> None:
-    """Whoever has the token can start programs here. A file of somebody else has the rights that they chose."""
-    status = path.stat()
-    if status.st_uid == os.geteuid() and status.st_mode & 0o077:
-        _complain(f"other users may read the token file; make it yours alone with: chmod 600 {path}")
-
-
-_WORDS = {
-    "int_parsing": "must be a whole number",
-    "int_parsing_size": "is too large",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "string_type": "must be text in quotes",
-    "path_type": "must be a path in quotes",
-    "tuple_type": 'must be a list, like: roots = ["file:///home/me/project"]',
-    "model_type": "must be a table, like: [limits]",
-    "literal_error": "must be {expected}",
-    "greater_than": "must be more than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-}
-"""What pydantic finds, as a part of a sentence for somebody who has never heard of it."""
-
-
-def _first(fault: ValidationError, named: Callable[[str], str] = str) -> str:
-    """The first thing that is wrong, by the name under which it was given."""
-    error = fault.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        known = "the page /about shows every limit" if where.startswith("limits.") else "parley --help names them all"
-        return f"there is no setting {named(where)}; {known}"
-    if error["type"] in _WORDS:
-        return f"{named(where)} {_WORDS[error['type']].format(**error.get('ctx', {}))}"
-    return f"{named(where)}: {error['msg'].removeprefix('Value error, ')}"
 
 
 # ------------------------------------------------------------------------------------------------------------ serve
 
 
-def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | None) -> None:
+def _check_public(arguments: argparse.Namespace, command: list[str] | None) -> None:
+    """A public demo has the demo server, no room and nothing of this user."""
+    if arguments.target != "demo" or command is not None:
+        raise Stop("--public lets anybody try the demo server, and no other: parley demo --public")
+    if arguments.room is not None or arguments.record:
+        raise Stop("a public demo has neither a room nor recordings; leave out --room and --record")
+
+
+def _serve_public(settings: Settings) -> None:
+    """Anybody may come in: the demo server, half an hour, nothing kept."""
+    from app import server
+    from app.settings import demo
+
+    public = demo(host=settings.host, port=settings.port, public_url=settings.public_url)
+    sockets = _bound(public)
+    public = public.model_copy(update={"port": sockets[0].getsockname()[1]})
+    server.set_up_log(public.limits)
+    from app.web.visiting.app import create_public_app
+
+    app = create_public_app(public)
+
+    async def listening() -> None:
+        await app.state.loaded.wait()
+        gc.freeze()
+        gc.enable()
+        where = public.public_url or server.url(public)
+        _say(f"Parley is at {where}/ for anybody: one session each with the demo server, half an hour, nothing is kept")
+
+    parley = server.Server(app, public, listening)
+    parley.run(sockets)
+    if parley.broken or not parley.started:
+        raise Stop("it broke inside and had to stop; the log above has the reason", FAILED)
+
+
+def _bound(settings: Settings) -> list[socket.socket]:
     from app import server
 
     try:
-        sockets = server.bind(settings)
+        return server.bind(settings)
     except server.CannotListen as fault:
-        raise _Stop(str(fault), _FAILED) from fault
+        raise Stop(str(fault), FAILED) from fault
+
+
+def _listener(arguments: argparse.Namespace) -> Listener | None:
+    """Where phones come in, when somebody said so."""
+    if arguments.room is None:
+        if arguments.room_url is not None:
+            raise Stop("--room-url says how phones call a room; --room ADDRESS says where it listens")
+        return None
+    from app import rooms, server
+
+    try:
+        return rooms.Listener(*rooms.place(arguments.room), rooms.public(arguments.room_url))
+    except rooms.Unusable as fault:
+        raise Stop(str(fault)) from fault
+    except server.CannotListen as fault:
+        raise Stop(str(fault), FAILED) from fault
+
+
+def _serve(
+    settings: Settings, target: AnyTarget | None, file: Path | None = None, listener: Listener | None = None
+) -> None:
+    from app import server
+
+    sockets = _bound(settings)
     settings = settings.model_copy(update={"port": sockets[0].getsockname()[1]})
     server.set_up_log(settings.limits)
 
@@ -357,8 +308,18 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
     app = create_app(settings, announce=announce)
 
     async def listening() -> None:
+        if listener is not None:
+            await app.state.loaded.wait()
+            app.state.registry.reach = listener
+            _say(f"Parley: a room will be at {listener.origin}. {listener.words}")
         way_in, trouble = f"{address}/login?code={app.state.visitors.code}", None
-        if target is not None:
+        if file is not None:
+            await app.state.loaded.wait()
+            from app.recordings.arriving import opened
+
+            rid, trouble = await opened(app.state.registry, file)
+            way_in += f"&next=/r/{rid}" if rid else ""
+        elif target is not None:
             await app.state.loaded.wait()
             from app.core.errors import ParleyError
             from app.web.connect.routes import begin
@@ -369,26 +330,28 @@ def _serve(settings: Settings, target: StdioTarget | DemoTarget | HttpTarget | N
             except ParleyError as fault:
                 trouble = fault.message
         if not _say(f"Parley is at {way_in}"):
-            _complain("the address cannot be shown, because nothing reads the standard output; scripts still get in")
+            complain("the address cannot be shown, because nothing reads the standard output; scripts still get in")
         gc.freeze()
         gc.enable()
         if trouble is not None:
-            _complain(trouble)
-        if settings.open_browser and _has_screen():
+            complain(trouble)
+        if settings.open_browser and opening.has_screen():
             page = opening.open_browser(way_in)
             leading.extend([] if page is None else [page])
 
     parley = server.Server(app, settings, listening)
+    if listener is not None:
+        from app.rooms import RoomServer
+
+        parley = RoomServer(app, settings, listening, listener)
     try:
         parley.run(sockets)
     finally:
         for page in leading:
             page.remove()
     if parley.broken or not parley.started:
-        raise _Stop("it broke inside and had to stop; the log above has the reason", _FAILED)
+        raise Stop("it broke inside and had to stop; the log above has the reason", FAILED)
 
 
-def _has_screen() -> bool:
-    if sys.platform == "darwin":
-        return "SSH_CONNECTION" not in os.environ
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+def _nowhere(_: str) -> None:
+    """Without a screen, a person opens the address elsewhere."""

@@ -12,30 +12,25 @@ no MCP, no session and no page.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
-import ipaddress
+import logging
 import socket
 import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import anyio
 import httpcore2
 
+from app.policy import Policy
 from app.secrecy import masked_url
+from app.trust import Pinned, Tls, context_of, looking, shown_by
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-_METADATA = tuple(
-    ipaddress.ip_network(net)
-    for net in ("169.254.0.0/16", "fe80::/10", "100.100.100.200/32", "fd00:ec2::/32", "192.0.0.192/32")
-)
-"""Where clouds keep the credentials of their machines."""
-_NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+logging.getLogger("httpcore2").setLevel(logging.WARNING)  # it would write down headers, and those hold secrets
 
 _IDLE_SECONDS = 3.0
 """Node and uvicorn close an idle connection after 5 s. We are first: a POST that meets the closing is lost."""
@@ -45,80 +40,33 @@ _SLOW_SECONDS = 0.004
 """How long the bytes of one read may keep everybody else waiting, before less is read at once."""
 _REST_AT_MOST = 0.05
 
-Kind = Literal["refused-by-policy", "dns", "refused", "unreachable", "tls", "timeout", "cut", "protocol", "bad-url"]
+Kind = Literal[
+    "refused-by-policy",
+    "dns",
+    "refused",
+    "unreachable",
+    "tls",
+    "certificate",
+    "pin",
+    "timeout",
+    "cut",
+    "protocol",
+    "bad-url",
+]
 
 
 class EgressError(Exception):
     """A request that did not get an HTTP answer. `kind` says why, `detail` in a few words of whoever knows."""
 
-    def __init__(self, kind: Kind, detail: str) -> None:
+    def __init__(self, kind: Kind, detail: str, certificate: bytes | None = None) -> None:
         super().__init__(detail)
         self.kind: Kind = kind
         self.detail = detail
+        self.certificate = certificate
+        """What the server showed, when that is not what it should be."""
 
 
-# --------------------------------------------------------------------------------------------------- the policy
-
-
-@dataclass(slots=True)
-class Policy:
-    """Which resolved addresses a mode may dial."""
-
-    mode: Literal["local", "team", "demo"] = "local"
-    own_ports: set[int] = field(default_factory=set)
-    """Where Parley itself listens: it is never its own target (S22)."""
-    allowed_names: frozenset[str] = frozenset()
-    """Internal names that an admin allowed; they may resolve to private addresses, never to metadata or ourselves."""
-
-    def refusal(self, name: str, address: str, port: int) -> str | None:
-        """Why this address may not be dialled; None when it may."""
-        if self.mode == "demo":
-            return "this Parley dials no addresses"
-        ip = ipaddress.ip_address(address.split("%")[0])
-        for form in _forms(ip):
-            if any(form.version == net.version and form in net for net in _METADATA):
-                return f"{address} is a link-local or metadata address"
-            if form.is_multicast or form.is_unspecified or (form.version == 4 and form in _BROADCAST):
-                return f"{address} is not the address of one machine"
-            if port in self.own_ports and (form.is_loopback or _is_ours(form)):
-                return f"{address} port {port} is this Parley itself"
-        if self.mode == "team" and name.rstrip(".").lower() not in self.allowed_names:
-            if any(net.version == ip.version and ip in net for net in _NAT64):
-                return f"{address} is not a public address"
-            for form in _forms(ip):
-                if not form.is_global or (form.version == 6 and form.is_site_local):
-                    return f"{address} is not a public address"
-        return None
-
-
-_BROADCAST = ipaddress.ip_network("255.255.255.255/32")
-
-
-def _forms(ip: Address) -> Iterable[Address]:
-    """An address and every IPv4 address that hides in it."""
-    yield ip
-    if isinstance(ip, ipaddress.IPv6Address):
-        if ip.ipv4_mapped is not None:
-            yield ip.ipv4_mapped
-        if ip.sixtofour is not None:
-            yield ip.sixtofour
-        if ip.teredo is not None:
-            yield from ip.teredo
-        if int(ip) >> 32 in (0, 0xFFFF_0000):  # IPv4-compatible and IPv4-translated, long out of use
-            yield ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if any(ip in net for net in _NAT64):
-            yield ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-
-
-def _is_ours(ip: Address) -> bool:
-    """Whether an address belongs to this machine: only its own addresses can be bound."""
-    family = socket.AF_INET6 if ip.version == 6 else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((str(ip), 0))
-    except OSError:
-        return False
-    return True
+# ------------------------------------------------------------------------------------------------------ connecting
 
 
 class _GuardedBackend(httpcore2.AnyIOBackend):
@@ -202,8 +150,19 @@ class _Paced(httpcore2.AsyncNetworkStream):
     async def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.AsyncNetworkStream:
-        """The same, encrypted."""
-        return _Paced(await self._stream.start_tls(ssl_context, server_hostname, timeout))
+        """The same, encrypted. Not a byte is sent to whoever shows another certificate than the pinned one."""
+        try:
+            stream = await self._stream.start_tls(ssl_context, server_hostname, timeout)
+        except BaseException:  # in the middle of a handshake nobody else closes it
+            with anyio.CancelScope(shield=True):
+                await self._stream.aclose()
+            raise
+        if isinstance(ssl_context, Pinned):
+            shown = shown_by(stream.get_extra_info("ssl_object"))
+            if not ssl_context.takes(shown):
+                await stream.aclose()
+                raise EgressError("pin", "its certificate is not the one that you trusted", shown)
+        return _Paced(stream)
 
     def get_extra_info(self, info: str) -> Any:
         """What the socket knows of itself."""
@@ -267,14 +226,34 @@ class Answer:
 class Egress:
     """The guarded HTTP client of a process."""
 
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, tls: Tls | None = None) -> None:
+        self.policy, self._tls = policy, tls or Tls()
         self._pool: httpcore2.AsyncConnectionPool | None = None
+
+    def trusting(self, tls: Tls | None) -> Egress:
+        """The same guard, and a trust of its own: another client, which has to be closed. Itself when there is none."""
+        return self if tls is None else Egress(self.policy, tls)
+
+    async def presented(self, url: str, seconds: float = 5.0) -> bytes | None:
+        """The certificate that the server at this address shows, trusted or not, to be looked at; None when it shows
+        none. Nothing is sent to it."""
+        scheme, host, port = split(url).origin
+        if scheme != "https":
+            return None
+        with anyio.move_on_after(seconds), contextlib.suppress(EgressError, httpcore2.NetworkError, OSError):
+            stream = await _GuardedBackend(self.policy).connect_tcp(host, port, seconds)
+            try:
+                stream = await stream.start_tls(looking(), host, seconds)
+                return shown_by(stream.get_extra_info("ssl_object"))
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await stream.aclose()
+        return None
 
     def _client(self) -> httpcore2.AsyncConnectionPool:
         if self._pool is None:
             self._pool = httpcore2.AsyncConnectionPool(
-                ssl_context=ssl.create_default_context(),
+                ssl_context=context_of(self._tls),
                 max_connections=None,
                 max_keepalive_connections=200,
                 keepalive_expiry=_IDLE_SECONDS,
@@ -287,7 +266,7 @@ class Egress:
         if self._pool is not None:
             await self._pool.aclose()
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def request(
         self,
         method: str,
@@ -345,7 +324,7 @@ def split(url: str) -> Parts:
     if not url.isascii():
         raise EgressError("bad-url", "an address has only ASCII characters; write the others percent-encoded")
     if port == 0:
-        raise EgressError("bad-url", f"{url} names port 0, on which nobody listens")
+        raise EgressError("bad-url", f"{_shown(url)} names port 0, on which nobody listens")
     port = port or (443 if parts.scheme == "https" else 80)
     return Parts(parts.netloc, (parts.scheme, parts.hostname.lower(), port))
 
@@ -371,10 +350,12 @@ class _translate_errors:
     def __exit__(self, _type: type[BaseException] | None, fault: BaseException | None, _tb: object) -> None:
         if fault is None or isinstance(fault, EgressError) or not isinstance(fault, Exception):
             return
+        kind: Kind | None
         for cause in _causes(fault):
             if isinstance(cause, ssl.SSLError):
+                kind = "certificate" if isinstance(cause, ssl.SSLCertVerificationError) else "tls"
                 said = getattr(cause, "verify_message", "") or (cause.reason or str(cause))
-                raise EgressError("tls", " ".join(str(said).split())[:200]) from None
+                raise EgressError(kind, " ".join(str(said).split())[:200]) from None
             if isinstance(cause, EgressError):
                 raise cause from None
         if isinstance(fault, httpcore2.LocalProtocolError):

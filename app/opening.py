@@ -10,8 +10,10 @@ from __future__ import annotations
 import html
 import os
 import shutil
+import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -102,3 +104,34 @@ def _from_a_store(entry: str) -> bool:
         return False
     folders = ("/var/lib/snapd/desktop", "/var/lib/flatpak/exports/share", "~/.local/share/flatpak/exports/share")
     return any((Path(folder).expanduser() / "applications" / entry).exists() for folder in folders)
+
+
+def has_screen() -> bool:
+    """Whether there is anything a browser could be shown on."""
+    if sys.platform == "darwin":
+        return "SSH_CONNECTION" not in os.environ
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+# ------------------------------------------------------------------------------------------------------- a recording
+
+
+def recording_in(words: Sequence[str]) -> tuple[list[str], Path | None, str]:
+    """Take `open FILE` out of a command line: what is left, the file, and why it cannot be opened, if that is so."""
+    given = list(words)
+    ours = given[: given.index("--")] if "--" in given else given
+    if "open" not in ours:
+        return given, None, ""
+    at = ours.index("open")
+    name = next((one for one in ours[at + 1 : at + 2] if not one.startswith("-")), None)
+    if name is None:
+        return given, None, "after open the file of a recording is missing, like: parley open session.jsonl"
+    from app.recordings.arriving import no_recording
+
+    try:
+        why = no_recording(Path(name))
+    except (OSError, ValueError) as fault:
+        why = f"the file {name[:200]!r} cannot be read: {getattr(fault, 'strerror', fault)}"
+    else:
+        why = why and f"{name[:200]!r} is no recording of Parley: {why}"
+    return given[:at] + given[at + 2 :], Path(name), why

@@ -46,6 +46,14 @@ class _State:
 _state = _State()
 
 
+class Start(NamedTuple):
+    """How a child is started when somebody else than its link decides that: behind walls, with their environment."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+
+
 # ------------------------------------------------------------------------------------------------------ environment
 
 

@@ -353,14 +353,26 @@ def masked(text: str) -> str:
     return replaced(text, in_text(text), lambda _: MASK)
 
 
+def without(text: str, values: Iterable[str]) -> str:
+    """A text with these secrets hidden, wherever they stand in it: a peer may quote what it was sent."""
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, MASK)
+    return text
+
+
 def masked_url(url: str) -> str:
     """An address as it may be shown; its path is left as it is."""
     return replaced(url, in_url(url), lambda _: MASK)
 
 
-def masked_arguments(args: tuple[str, ...], mask: str = MASK) -> tuple[str, ...]:
+def masked_arguments(args: tuple[str, ...]) -> tuple[str, ...]:
     """A command line as it may be shown."""
-    return tuple(replaced(arg, found, lambda _: mask) for arg, found in zip(args, in_arguments(args), strict=True))
+    return masked_places(args, in_arguments(args))
+
+
+def masked_places(texts: Sequence[str], places: Places) -> tuple[str, ...]:
+    """Texts as they may be shown, by the places that are known."""
+    return tuple(replaced(text, found, lambda _: MASK) for text, found in zip(texts, places, strict=True))
 
 
 def masked_headers(headers: Iterable[tuple[str, str]], marked: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
@@ -382,26 +394,50 @@ def without_secrets(value: Any) -> Any:
 
 
 Places = Sequence[Sequence[Hidden]]
+Mark = tuple[int, int, int]
+"""Which of several texts, and where in it, a secret stands that nothing else tells from a plain value."""
 
 
-def filled(texts: Sequence[str], places: Places, known_texts: Sequence[str], known_places: Places) -> tuple[str, ...]:
-    """Texts with each `•••` replaced by the secret that stood in the place of that name, the first by the first."""
+def with_marks(places: Places, marks: Iterable[Mark]) -> tuple[tuple[Hidden, ...], ...]:
+    """The places of secrets, with those that somebody marked."""
+    found = [list(each) for each in places]
+    for at, start, end in marks:
+        found[at].append(Hidden(start, end, ITSELF))
+    return tuple(tuple(_tidy(each)) for each in found)
+
+
+def needed(marks: Iterable[Mark], places: Places) -> tuple[Mark, ...]:
+    """The marks in order, each once, without those of places that are found anyway."""
+    return tuple(
+        (at, start, end)
+        for at, start, end in sorted(set(marks))
+        if not any(one.start <= start and end <= one.end for one in places[at])
+    )
+
+
+def filled(
+    texts: Sequence[str], places: Places, known_texts: Sequence[str], known_places: Places
+) -> tuple[tuple[str, ...], tuple[Mark, ...]]:
+    """Texts with each `•••` replaced by the secret that stood in the place of that name, the first by the first; and
+    where those secrets stand now."""
     known: dict[str, list[str]] = {}
     for text, found in zip(known_texts, known_places, strict=True):
         for one in found:
             known.setdefault(one.name, []).append(text[one.start : one.end])
     seen: dict[str, int] = {}
-    made = []
-    for text, found in zip(texts, places, strict=True):
-        values = {}
+    made, marks = [], []
+    for index, (text, found) in enumerate(zip(texts, places, strict=True)):
+        values, longer = {}, 0
         for one in found:
             at = seen.get(one.name, 0)
             seen[one.name] = at + 1
             kept = known.get(one.name, [])
             if text[one.start : one.end] == MASK and at < len(kept):
                 values[one] = kept[at]
+                marks.append((index, one.start + longer, one.start + longer + len(kept[at])))
+                longer += len(kept[at]) - len(MASK)
         made.append(replaced(text, values, values.__getitem__))
-    return tuple(made)
+    return tuple(made), tuple(marks)
 
 
 def has_mask(texts: Iterable[str], places: Places) -> bool:

@@ -22,14 +22,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import h11
 import uvicorn
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app import process
@@ -64,17 +64,17 @@ def bind(settings: Settings) -> list[socket.socket]:
     both = settings.host in {"127.0.0.1", "localhost"}
     first = "127.0.0.1" if both else settings.host
     try:
-        sockets = [_bind(first, settings.port)]
+        sockets = [bind_to(first, settings.port)]
     except OSError as fault:
-        raise CannotListen(_why(fault, first, settings.port)) from fault
+        raise CannotListen(why(fault, first, settings.port)) from fault
     if both:
         # No IPv6 here, or somebody else has it: no harm, the address we print is the other one.
         with suppress(OSError):
-            sockets.append(_bind("::1", sockets[0].getsockname()[1]))
+            sockets.append(bind_to("::1", sockets[0].getsockname()[1]))
     return sockets
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind_to(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP, or asyncio leaves Nagle's algorithm on, which costs every answer 40 ms.
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -93,7 +93,7 @@ def _bind(host: str, port: int) -> socket.socket:
     return sock
 
 
-def _why(fault: OSError, host: str, port: int) -> str:
+def why(fault: OSError, host: str, port: int) -> str:
     if fault.errno == errno.EADDRINUSE:
         return f"port {port} is taken; stop what listens there, or choose another with --port (0 takes any free one)"
     if fault.errno in {errno.EACCES, errno.EPERM}:
@@ -108,7 +108,7 @@ If a browser sent it, another page may have set very large cookies for this host
 """
 
 
-class _Protocol(H11Protocol):
+class Protocol(H11Protocol):
     """uvicorn's, which knows how long it has been waiting for its peer; and with our headers on the one answer that
     never reaches the application: to what is not HTTP. A request that wants to become something else, such as a
     WebSocket, is answered as the request it is."""
@@ -176,6 +176,26 @@ class _Protocol(H11Protocol):
         self.transport.close()
 
 
+def configured(app: ASGIApp, limits: Limits, lifespan: Literal["on", "off"]) -> uvicorn.Config:
+    """uvicorn with every limit set."""
+    return uvicorn.Config(
+        app,
+        loop="asyncio",
+        http=Protocol,
+        ws="none",
+        interface="asgi3",
+        lifespan=lifespan,
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=True,
+        timeout_keep_alive=limits.keep_alive_seconds,
+        timeout_graceful_shutdown=_REQUESTS_SECONDS,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
+    )
+
+
 class Server(uvicorn.Server):
     """uvicorn, with our beginning and our end."""
 
@@ -187,24 +207,7 @@ class Server(uvicorn.Server):
         self._arriving: set[asyncio.Task[Any]] = set()
         self._most = self._limits.connections
         self.broken = False
-        super().__init__(
-            uvicorn.Config(
-                self._answer,
-                loop="asyncio",
-                http=_Protocol,
-                ws="none",
-                interface="asgi3",
-                lifespan="on",
-                log_config=None,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                date_header=True,
-                timeout_keep_alive=settings.limits.keep_alive_seconds,
-                timeout_graceful_shutdown=_REQUESTS_SECONDS,
-                h11_max_incomplete_event_size=_HEAD_BYTES,
-            )
-        )
+        super().__init__(configured(self._answer, self._limits, "on"))
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         files = process.raise_file_limit(self._limits.open_files)
@@ -255,8 +258,8 @@ class Server(uvicorn.Server):
 
     # ---- connections
 
-    def _connections(self) -> list[_Protocol]:
-        return [one for one in self.server_state.connections if isinstance(one, _Protocol)]
+    def _connections(self) -> list[Protocol]:
+        return [one for one in self.server_state.connections if isinstance(one, Protocol)]
 
     def _listen(self, sock: socket.socket) -> None:
         if not self.should_exit:
@@ -265,7 +268,7 @@ class Server(uvicorn.Server):
     def _accept(self, sock: socket.socket) -> None:
         """Take in who waits at the door, as far as there is room."""
         loop = asyncio.get_running_loop()
-        room = self._make_room()
+        room = self._room_of(sock)
         for _ in range(min(room, _AT_ONCE)):
             try:
                 connection, _ = sock.accept()
@@ -277,7 +280,7 @@ class Server(uvicorn.Server):
                 self._pause(sock, _NO_FILES_SECONDS)
                 return
             connection.setblocking(False)
-            task = loop.create_task(loop.connect_accepted_socket(self._protocol, connection))
+            task = loop.create_task(loop.connect_accepted_socket(self._protocol_of(sock), connection))
             self._arriving.add(task)
             task.add_done_callback(self._arrived)
         if room <= 0:
@@ -288,8 +291,16 @@ class Server(uvicorn.Server):
         loop.remove_reader(sock)
         loop.call_later(seconds, self._listen, sock)
 
-    def _protocol(self) -> _Protocol:
-        return _Protocol(self.config, self.server_state, self.lifespan.state, self._limits)
+    def _protocol_of(self, sock: socket.socket) -> Callable[[], Protocol]:
+        """What speaks to whoever came in there."""
+        return self._protocol
+
+    def _room_of(self, sock: socket.socket) -> int:
+        """How many may come in there now."""
+        return self._make_room()
+
+    def _protocol(self) -> Protocol:
+        return Protocol(self.config, self.server_state, self.lifespan.state, self._limits)
 
     def _arrived(self, task: asyncio.Task[Any]) -> None:
         self._arriving.discard(task)
@@ -337,9 +348,7 @@ class Server(uvicorn.Server):
             process.kill_descendants()
             os._exit(1)
         if self._app.state.loaded.is_set():
-            from app.sessions.identity import LOCAL
-
-            sessions = self._app.state.registry.of(LOCAL)
+            sessions = self._app.state.registry.everybodys()
             self._children = [session.info.pid for session in sessions if session.info.pid is not None]
         self.should_exit = True
 
@@ -424,11 +433,12 @@ class Brake(logging.Filter):
 brake = Brake()
 
 
-def set_up_log(limits: Limits | None = None) -> None:
+def set_up_log(limits: Limits | None = None, formatter: logging.Formatter | None = None) -> None:
     """Warnings of everybody and the notes of our own, on standard error, repeated lines braked."""
     brake.limits = limits or brake.limits
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(brake)
-    handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%H:%M:%S"))
+    lines = _Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%H:%M:%S")
+    handler.setFormatter(formatter or lines)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("parley").setLevel(logging.INFO)

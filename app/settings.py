@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 MIB = 1024 * 1024
 
@@ -70,9 +70,28 @@ class Limits(BaseModel):
     server_requests: int = Field(default=200, gt=0)
     """Server requests handled at the same time on one connection; the next gets an error."""
     sessions_per_identity: int = Field(default=20, gt=0)
+    sessions_over: int = Field(default=20, gt=0)
+    """Sessions beside these whose connection failed or was lost: they do not count. Of more than so many, the one that
+    nobody has looked at for the longest time is let go of."""
     sessions: int = Field(default=200, gt=0)
+    calls_per_minute: int = Field(default=0, ge=0)
+    """Calls that one person begins in a minute; 0 is no limit, as on one's own machine."""
+    open_asks_per_identity: int = Field(default=2_000, gt=0)
+    """Questions that wait for one person, over all of their sessions."""
+    requests_per_identity: int = Field(default=1_000, gt=0)
+    """Requests of one person, or from one address of somebody unknown, that are answered at the same time."""
+    requests_per_minute: int = Field(default=0, ge=0)
+    """The same in a minute, but for files of the page; 0 is no limit, as on one's own machine. Counted for a team."""
+    closed_sessions: int = Field(default=5, gt=0)
+    closed_bytes: int = Field(default=64 * MIB, gt=0)
+    """Closed sessions that may come back, by number and by the memory that they hold."""
+    reopen_seconds: float = Field(default=30, gt=0)
+    """How long closing a session can be taken back."""
     streams_per_browser: int = Field(default=4, gt=0)
+    streams_per_identity: int = Field(default=400, gt=0)
+    """Of one person, by all their browsers and scripts."""
     streams: int = Field(default=400, gt=0)
+    """Of everybody. Then whoever has most of them loses the oldest to who has fewer."""
     open_files: int = Field(default=4096, ge=64)
     """What Parley asks the system for at its start; its children get the limit back that it had before."""
     connections: int = Field(default=1_000, ge=32)
@@ -97,7 +116,14 @@ class Limits(BaseModel):
     login_waiting: int = Field(default=50, gt=0)
     """How many of those wait at the same time; one more is answered at once, and its connection closed."""
     launch_code_seconds: float = Field(default=600, gt=0)
+    logins: int = Field(default=200, gt=0)
+    """Browsers that stay logged in; the one that was used least recently is forgotten first."""
+    login_seconds: float = Field(default=30 * 86_400, gt=0)
+    """How long a browser stays logged in that is not used."""
     idle_seconds: float = Field(default=30 * 60, gt=0)
+    """How long a session stays open that nobody needs."""
+    idle_notice_seconds: float = Field(default=5 * 60, gt=0)
+    """How long before that the list of sessions says so."""
     ask_seconds: float = Field(default=24 * 3600, gt=0)
     handshake_seconds: float = Field(default=30, gt=0)
     """How long a server may take to answer `initialize`, unless the options of a connection say otherwise."""
@@ -132,6 +158,15 @@ class Limits(BaseModel):
     """Lines of all kinds together."""
     page_rows: int = Field(default=200, gt=0)
     """Log rows in a freshly loaded page."""
+    recording_bytes: int = Field(default=512 * MIB, gt=0)
+    """One recording; it ends there, and says so."""
+    recordings_bytes: int = Field(default=4096 * MIB, gt=0)
+    """All recordings together; then none begins before one is deleted."""
+    recordings_per_identity: int = Field(default=10_000, gt=0)
+    recordings_bytes_per_identity: int = Field(default=4096 * MIB, gt=0)
+    """Those of one person, by number and size."""
+    recording_days: float = Field(default=90, gt=0)
+    """How old a recording may get; older ones are deleted at the start of Parley."""
 
 
 class Settings(BaseModel):
@@ -139,7 +174,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    mode: Literal["local"] = "local"
+    mode: Literal["local", "team", "demo"] = "local"
     host: str = "127.0.0.1"
     port: int = Field(default=6280, ge=0, le=65535)
     published_on_loopback: bool = False
@@ -149,9 +184,42 @@ class Settings(BaseModel):
     """What scripts send as `Authorization: Bearer`; None turns script access off."""
     roots: tuple[str, ...] = ()
     """`file://` URIs a new session offers to its server."""
+    models: dict[str, dict[str, Any]] = {}
+    """Models that may write drafts, by name; read by whoever knows what a model is. No key stands here."""
+    public_url: str | None = Field(default=None, max_length=2048)
+    """Where browsers find this Parley, when that is not its own port: authorization servers send them back there."""
+    client_metadata_url: str | None = Field(default=None, max_length=2048)
+    """The client id metadata document that says who this Parley is, for authorization servers that read one (R5-55)."""
+    keep_sign_ins: bool = False
+    """Tokens of sign-ins to servers outlive the process, encrypted, in the data directory."""
+    sign_ins_key: str | None = Field(default=None, repr=False, exclude=True)
+    """What they are encrypted with; None makes a key in a file that only its owner can read."""
     data_dir: Path | None = None
     """Where saved targets are kept; None keeps them in memory only."""
+    replica: str = Field(default="r0", pattern=r"^r[0-9]{1,4}$")
+    """What this process is called among those of a team; its sessions have that in their ids."""
+    store_url: str | None = Field(default=None, repr=False, exclude=True)
+    """The PostgreSQL of a team; None keeps everything in a file of the data directory."""
+    record: Literal["ask", "always"] = "ask"
+    """Whether a session is recorded when somebody asks for it, or each one from its first connection on."""
+    recordings_in: Literal["files", "database"] = "files"
+    """Where the bytes of recordings are kept: files below the data directory, or chunks in the database."""
     limits: Limits = Limits()
+
+    @field_validator("public_url", "client_metadata_url")
+    @classmethod
+    def _plain_address(cls, value: str | None, info: ValidationInfo) -> str | None:
+        """An address without a query, which others are built on; a document of a client is https and has a path."""
+        if value is None:
+            return None
+        scheme, _, rest = value.partition("://")
+        host, _, path = rest.partition("/")
+        document = info.field_name == "client_metadata_url"
+        plain = host and not set(value) & set("?#@\\ ") and value.isascii() and value.isprintable()
+        if not plain or scheme not in ({"https"} if document else {"http", "https"}) or (document and not path):
+            example = "https://example.com/parley.json" if document else "https://parley.example.com"
+            raise ValueError(f"must be an address like {example}")
+        return value if document else value.rstrip("/")
 
 
 def default_data_dir() -> Path:
@@ -167,3 +235,29 @@ def default_data_dir() -> Path:
 def local(**changes: object) -> Settings:
     """The preset of local mode: one developer on their own machine."""
     return Settings.model_validate({"mode": "local", **changes})
+
+
+def demo(**changes: object) -> Settings:
+    """The preset of a public demo: anybody, one session each, small limits, nothing kept."""
+    limits = Limits(
+        message_bytes=256 * 1024,
+        body_bytes=256 * 1024,
+        log_messages=1_000,
+        log_bytes=MIB,
+        events=2_000,
+        calls=40,
+        calls_running=5,
+        open_asks=10,
+        settled_asks=40,
+        sessions_per_identity=1,
+        sessions_over=1,
+        sessions=100,
+        closed_sessions=1,
+        closed_bytes=MIB,
+        streams_per_browser=2,
+        streams=200,
+        idle_seconds=5 * 60,
+        ask_seconds=10 * 60,
+    )
+    given = {"mode": "demo", "open_browser": False, "limits": limits, "data_dir": None, "token": None}
+    return Settings.model_validate({**changes, **given})

@@ -18,18 +18,10 @@ import pytest
 TESTS = Path(__file__).resolve().parent
 ROW = re.compile(r"[SHMB][0-9]{2}")
 HOSTED = {
-    "S12": "`__Host-` cookies: hosted modes",
-    "S14": "session fixation: hosted modes",
-    "S16": "OIDC callback: hosted modes",
-    "S17": "`authorization_endpoint`: OAuth towards servers",
-    "S19": "OAuth callback with another `state`: OAuth towards servers",
-    "S20": "a changed issuer: OAuth towards servers",
-    "S25": "posting `command=` in team mode: hosted modes",
-    "S26": "ids of the catalogue: hosted modes",
-    "S41": "rate per user: hosted modes",
-    "S42": "uploaded recordings: recordings",
+    "S16": "the callback of OIDC, with which people of a team sign in",
+    "S41": "calls a minute, of one person",
 }
-"""Rows of the security notes for what Parley does not have yet."""
+"""Rows for what Parley may not have yet; once requirements.toml claims one, it counts like the others."""
 
 
 def ids_of(item: pytest.Item) -> set[str]:
@@ -66,8 +58,8 @@ class Rows:
 def table(sentences: dict[str, str], outcomes: dict[str, Counter[str]]) -> str:
     """One line a row: its id, whether it holds, how many tests show it, and what it promises."""
     lines = []
-    for each in sorted([*sentences, *HOSTED], key=lambda one: ("SHMB".index(one[0]), one)):
-        if each in HOSTED:
+    for each in sorted({*sentences, *HOSTED}, key=lambda one: ("SHMB".index(one[0]), one)):
+        if each not in sentences:
             lines.append(f"{each}  –        not built: {HOSTED[each]}")
             continue
         counted = outcomes[each]
@@ -94,7 +86,8 @@ def main(arguments: list[str]) -> int:
     for failure in [one for run in runs for one in run.failures]:
         print(f"failed: {failure}")
     held = sum(bool(one["passed"]) and not one["failed"] for one in outcomes.values())
-    print(f"{held} of {len(sentences)} rows hold; {len(HOSTED)} belong to what is not built yet.")
+    lacking = len(HOSTED.keys() - sentences.keys())
+    print(f"{held} of {len(sentences)} rows hold; {lacking} belong to what is not built yet.")
     return code or (0 if held == len(sentences) else 1)
 
 

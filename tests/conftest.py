@@ -1,6 +1,7 @@
 """What every test may use: one backend, one identity, a registry of sessions, and proof that no process is left."""
 
 import os
+import signal
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,12 +16,19 @@ from app.sessions import Identity, Session, SessionRegistry
 from app.settings import Limits, local
 from tests import drive
 
-# A slow machine is no failure: what is too slow is measured where it matters.
-hypothesis.settings.register_profile("parley", deadline=None)
+# A slow machine is no failure: what is too slow is measured where it matters. `make test` draws the same examples each
+# time, so that it says the same of the same commit twice; `make fuzz` looks for new ones.
+hypothesis.settings.register_profile("parley", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("parley")
 
 # No process that a test starts may write into the home of whoever runs it.
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="parley-tests-")
+
+
+# Whoever runs the tests in the background may ignore these, and children would inherit that; the tests are about them.
+for _signal in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(_signal, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
@@ -121,3 +129,19 @@ def raw(tmp_path: Path) -> Callable[..., drive.RawPeer]:
         return drive.RawPeer(drive.raw_target(scenario, record=record, **settings), record)
 
     return make
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--store", choices=("sqlite", "postgres"), default="sqlite", help="what the store is kept in")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What could not be shown because of this machine stands at the end, in its own words."""
+    told = {
+        str(one.longrepr[2]) for one in terminalreporter.stats.get("skipped", ()) if isinstance(one.longrepr, tuple)
+    }
+    lacking = sorted(words.removeprefix("Skipped: ") for words in told if "THIS MACHINE LACKS" in words)
+    if lacking:
+        terminalreporter.section("not shown here", sep="!", red=True, bold=True)
+        for words in lacking:
+            terminalreporter.line(words, red=True)

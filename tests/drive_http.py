@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -75,6 +76,13 @@ class Peer:
     def wrote(self) -> list[bytes]:
         """The messages it wrote: each body, and the data of each event."""
         return [base64.b64decode(each["body"]) for each in self._entries(">")]
+
+
+def free_port() -> int:
+    """One on which nobody listens at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
 
 
 @contextmanager

@@ -61,7 +61,8 @@ class NearEnd:
 
     def agreed(self, version: str) -> None: ...
 
-    def settled(self, rpc_id: RpcId, *, answered: bool) -> None: ...
+    def settled(self, rpc_id: RpcId, *, answered: bool) -> bool:
+        return False
 
     async def ended(self) -> Trouble:
         return Trouble("closed", "The other end was closed.")

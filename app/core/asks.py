@@ -20,7 +20,7 @@ from app.core.wire import NO_FINDINGS, Finding, Findings
 AskKind = Literal["form", "url", "sampling", "roots"]
 Origin = Literal["request", "receiver-task", "input-required", "task-input"]
 AskState = Literal["open", "held", "sending", "answered", "withdrawn", "expired", "lost"]
-ByKind = Literal["person", "rule", "model", "script", "roots", "limit"]
+ByKind = Literal["person", "rule", "model", "script", "roots", "limit", "guest", "room"]
 
 METHODS: dict[str, str] = {"elicitation/create": "elicitation", "sampling/createMessage": "sampling"}
 """What a server may put to a person, and the capability that covers it."""
@@ -28,6 +28,8 @@ RELATED_TASK = "io.modelcontextprotocol/related-task"
 SETTLED: frozenset[AskState] = frozenset({"answered", "withdrawn", "expired", "lost"})
 
 USER_REJECTED = -1
+_UNNAMED = frozenset(("", "you", "a script"))
+"""What the one person of local mode is called."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -36,6 +38,27 @@ class AnsweredBy:
 
     kind: ByKind
     name: str = ""
+
+    @property
+    def credit(self) -> str:
+        """The rule, the model, the guest or the room by its name, in a team the person; "" for local mode and for
+        Parley itself."""
+        if self.kind in ("person", "script") and self.name not in _UNNAMED:
+            return self.name if self.kind == "person" else f"a script of {self.name}"
+        return f"{self.kind} {self.name}" if self.kind in ("rule", "model", "guest", "room") else ""
+
+
+@dataclass(slots=True, frozen=True)
+class Claimant:
+    """Who of a team has an ask in hand."""
+
+    id: str
+    name: str
+
+    @property
+    def short(self) -> str:
+        """One or two letters, for where there is no room for a name."""
+        return initials(self.name)
 
 
 @dataclass(slots=True, frozen=True)
@@ -53,6 +76,16 @@ class Answer:
 
 
 @dataclass(slots=True, frozen=True)
+class Took:
+    """What a draft of a model took: seconds in all and until its first words, and tokens as far as they were told."""
+
+    seconds: float
+    first_seconds: float | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(slots=True, frozen=True)
 class Draft:
     """What somebody would answer, for people to send, to change or to leave."""
 
@@ -63,6 +96,17 @@ class Draft:
     state: Literal["streaming", "ready", "failed"] = "ready"
     problem: str = ""
     """Why it failed."""
+    fault: str = ""
+    """What kind of failure that is, in a word."""
+    said: str = ""
+    """What whoever failed says of it, in their own words."""
+    retry_after: float | None = None
+    """Seconds to wait before another attempt, where whoever refused this one said so."""
+    notes: tuple[str, ...] = ()
+    """What of the request whoever drafts it could not use."""
+    took: Took | None = None
+    number: int = 1
+    """Which attempt at this ask it is."""
     started_at: float = 0.0
     updated_at: float = 0.0
 
@@ -109,8 +153,13 @@ class Ask:
     """It was not the server that withdrew it: the call that it belongs to went no further."""
     in_flight: bool = False
     """It ended while an answer was being sent, which may have left."""
-    claimed: bool = False
-    """A person has it in hand: nobody else answers it for them."""
+    claimed_until: float | None = None
+    """A person has it in hand until then: nobody else answers it for them. Without end for who took an answer back."""
+    claimed_by: Claimant | None = None
+    """Who that is, in a team; local mode has one person."""
+    rule_id: str | None = None
+    rule_at: float | None = None
+    """The answer rule that has promised to answer it, and when it will."""
     draft: Draft | None = None
     completed_elsewhere: bool = False
     """A link whose page reported that the person is done (R4-46)."""
@@ -118,8 +167,25 @@ class Ask:
     """Who knows what was remarked about it."""
     about: str = ""
     """Which question of its message it is, where one brings several: its key."""
+    server: str = ""
+    """Who asks: what the target of that connection is known by."""
     edited: dict[str, Any] | None = None
     """A sampling request as a person changed it before it is used; `params` stay as the server sent them (R3-02)."""
+    tool_round: int = 0
+    """Which round of tool use it is, of those that belong together, from 1; 0 for what offers no tools (R3-21)."""
+    follows: str | None = None
+    """The ask whose tool uses it has the results of."""
+
+    def claim(self, until: float, by: Claimant | None = None) -> None:
+        """A person has it in hand; whoever had it before has it no longer. Raises Gone once it is being answered."""
+        if self.state != "open":
+            raise Gone(self.words())
+        before = self.claimed_until if by == self.claimed_by else None
+        self.claimed_until, self.claimed_by = max(until, before or until), by
+
+    def claimed_for(self, now: float) -> float:
+        """Seconds for which a person still has it in hand; 0 when nobody has."""
+        return 0.0 if self.claimed_until is None else max(0.0, self.claimed_until - now)
 
     @property
     def findings(self) -> list[Finding]:
@@ -187,7 +253,8 @@ class Ask:
         """Why it cannot be answered any more."""
         match self.state:
             case "answered" | "sending":
-                who = "" if self.answer is None else f" by a {self.answer.by.kind}"
+                by = None if self.answer is None else self.answer.by
+                who = "" if by is None else f" by {by.credit if by.kind == 'person' and by.credit else 'a ' + by.kind}"
                 return f"This was answered already{who}. Yours was not sent."
             case "held":
                 return "This is answered, and waits for the other answers of its round."
@@ -310,6 +377,12 @@ def denial(by: AnsweredBy) -> Answer:
 def failure(code: int, message: str, by: AnsweredBy) -> Answer:
     """A tester fails the ask with an error of their choice."""
     return Answer("fail", None, RpcError(code, message), by)
+
+
+def initials(name: str) -> str:
+    """The first letters of the first and the last word of a name."""
+    words = name.split()
+    return "".join(word[0] for word in (words[:1] + words[1:][-1:])) or "?"
 
 
 def with_related_task(result: dict[str, Any], task_id: str | None) -> dict[str, Any]:

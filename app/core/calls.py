@@ -140,6 +140,8 @@ class Call:
     duration_ms: float | None = None
     deadline_at: float | None = None
     """Wall time at which the time limit strikes, for the count-down; None when it stands still."""
+    signs_in: bool = False
+    """The server refused it, and it goes on by itself once somebody has signed in."""
     progress: Progress | None = None
     logs: deque[CallLog] = field(default_factory=deque)
     logs_bytes: int = 0
@@ -245,3 +247,9 @@ class Call:
                 if isinstance(value, str):
                     return value
         return self.method
+
+
+def tool_or_method(method: str, params: dict[str, Any] | None) -> str:
+    """What a list of who did what calls it: a tool or a prompt by its name, and anything else by its method alone."""
+    name = (params or {}).get("name")
+    return name if method in ("tools/call", "prompts/get") and isinstance(name, str) else method

@@ -25,6 +25,10 @@ class Step:
     seq: int | None = None
     code: str | None = None
     """A wire name shown in mono before the text."""
+    start: int = 0
+    """Which start of the server it belongs to, from 1 on; 0 before the first."""
+    expected: bool = False
+    """A refusal of our version check, as every older server gives one."""
 
 
 _NEEDS = {
@@ -77,9 +81,33 @@ class ConnectionInfo:
     stream: str | None = None
     """What became of the stream on which an HTTP server speaks unasked, in words."""
     steps: list[Step] = field(default_factory=list)
+    starts: int = 0
+    """How often the server was started or dialled for this connection."""
     trouble: Trouble | None = None
     renewed: str | None = None
     """Why Parley began this connection by itself: the server had forgotten the session of the one before (R5-45)."""
+
+    @property
+    def calls_itself(self) -> str:
+        """The name that the server gives itself; "" when it gave none."""
+        named = self.server_info if isinstance(self.server_info, dict) else {}
+        said = [named[key] for key in ("title", "name") if isinstance(named.get(key), str) and named[key].strip()]
+        return said[0] if said else ""
+
+    @property
+    def earlier_steps(self) -> list[Step]:
+        """Those of starts that ended in the version check, where the last start is the one that counts."""
+        return [one for one in self.steps if one.start < self.starts] if self.restarted else []
+
+    @property
+    def last_steps(self) -> list[Step]:
+        """Those of the start that counts."""
+        return [one for one in self.steps if one.start >= self.starts] if self.restarted else self.steps
+
+    @property
+    def restarted(self) -> bool:
+        """Whether a process was started a second time."""
+        return self.starts > 1 and self.transport == "stdio"
 
     @property
     def wire(self) -> Wire:

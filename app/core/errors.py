@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.certificates import Certificate
+from app.core.challenges import Challenge
+
 INVALID_PARAMS = -32602
+_LINE = 200
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
@@ -20,6 +24,23 @@ class ParleyError(Exception):
 
 class NotAllowed(ParleyError):
     """A rule of ours says no, whatever was said: a limit, a policy, something that the server did not offer."""
+
+
+class Full(NotAllowed):
+    """There is no room for one more of what a person can close."""
+
+
+class TooMany(NotAllowed):
+    """More than somebody may do in a while."""
+
+    def __init__(self, message: str, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+        """After which they may do it again."""
+
+
+class Unavailable(ParleyError):
+    """What is needed for it does not answer at the moment; later it may."""
 
 
 class Invalid(ParleyError):
@@ -70,6 +91,38 @@ class Trouble:
     exit_code: int | None = None
     last_words: str = ""
     """The end of what the server wrote to stderr."""
+    heading: str = ""
+    """The same in a few words; empty where `message` is short enough."""
+    challenges: tuple[Challenge, ...] = ()
+    """What the server wants to be shown, where it does not let us in."""
+    redirect: str = ""
+    """Where the server sends us, and Parley does not go by itself; as it is, unmasked."""
+    certificate: Certificate | None = None
+    """What the server showed, where Parley does not trust it."""
+
+    @property
+    def more(self) -> str:
+        """What the message says besides the heading."""
+        if not self.heading or self.heading.startswith(self.message.rstrip(".")):
+            return ""
+        return self.message.removeprefix(self.heading).lstrip(". ")
+
+
+def last_line(words: str) -> str:
+    """The line of somebody's last words that says most: the last one, but for what Node says below its errors."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    if lines and lines[-1].startswith("Node.js v"):
+        said = [line for line in lines if line.partition(" ")[0].endswith(("Error:", "Exception:"))]
+        lines = said or lines[:-1]
+    return lines[-1][:_LINE] if lines else ""
+
+
+def ending(trouble: Trouble, *, started: bool) -> str:
+    """The heading for a process that ended: before it ever answered, or later. With the last line of its words."""
+    line = last_line(trouble.last_words)
+    if not started:
+        return f"The server did not start: {line}" if line else "The server did not start"
+    return f"{trouble.message.rstrip('.')}: {line}" if line else ""
 
 
 def own_fault(fault: BaseException) -> Trouble:

@@ -25,7 +25,9 @@ EventKind = Literal[
     "call.settled",
     "ask.added",
     "ask.changed",
+    "ask.claimed",
     "ask.draft",
+    "ask.stepped",
     "ask.reopened",
     "ask.settled",
     "ask.withdrawn",
@@ -42,8 +44,16 @@ EventKind = Literal[
     "resource.changed",
     "ping.settled",
     "roots.changed",
+    "rules.changed",
+    "models.changed",
     "options.changed",
+    "sign_in.changed",
+    "room.changed",
+    "recording.changed",
+    "people.changed",
+    "people.moved",
     "session.closed",
+    "session.reopened",
 ]
 
 
@@ -89,6 +99,10 @@ class EventLog:
         if self._awaited and (awaited := self._awaited.pop(subject, None)) is not None:
             awaited.came.set()
         return event
+
+    def forget(self) -> None:
+        """Replay nothing of what was: whoever watches begins anew."""
+        self._events.clear()
 
     def since(self, mark: int) -> list[Event] | None:
         """The events after `mark`, oldest first; None when they cannot be replayed (unknown or too old)."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from typing import Literal
 
-from app.core.asks import Answer, Ask, Draft
+from app import bounds
+from app.core.asks import Answer, Ask, Claimant, Draft
 from app.core.errors import Conflict, Gone
 from app.core.events import EventKind, EventLog
 from app.core.json.text import dump
@@ -54,9 +56,16 @@ class Inbox:
         """Put an ask before people. Raises InboxFull when too many are open already."""
         waiting = self.open
         limits, size = self._limits, sum({each.message_seq: each.size for each in [*waiting, ask]}.values())
-        if len(waiting) >= limits.open_asks or size > limits.open_ask_bytes:
+        # What a rule has promised to answer keeps nobody else out; its number is bounded too.
+        many = sum(each.rule_id is None for each in waiting)
+        full = (
+            many >= limits.open_asks
+            if ask.rule_id is None
+            else len(waiting) - many >= limits.open_asks * bounds.SPOKEN_FOR
+        )
+        if full or size > limits.open_ask_bytes:
             self.refused += 1
-            if len(waiting) >= limits.open_asks:
+            if full:
                 raise InboxFull(f"{limits.open_asks} questions are open already, which is the limit")
             raise InboxFull(f"The open questions are {limits.open_ask_bytes // MIB} MiB already")
         self.asks[ask.id] = ask
@@ -96,13 +105,29 @@ class Inbox:
             self._changed("ask.settled", ask)
             self._forget()
 
-    def reopen(self, ask: Ask) -> None:
+    def reopen(self, ask: Ask, by: Claimant | None = None) -> None:
         """Take a held answer back: whoever does so has the ask in hand. Raises Gone when it is not held."""
         if ask.state != "held":
             raise Gone(ask.words())
         ask.reopen()
-        ask.claimed = True
+        ask.claimed_until, ask.claimed_by = inf, by
         self._changed("ask.reopened", ask)
+
+    def claim(self, ask: Ask, seconds: float, by: Claimant | None = None) -> None:
+        """A person has an ask in hand for so long. Raises Gone when it is no longer open."""
+        before, whose = ask.claimed_for(self._wall()), ask.claimed_by
+        ask.claim(self._wall() + seconds, by)
+        if not before or before < seconds == inf or whose != by:
+            self.announce(ask)
+
+    def let_go(self, ask: Ask) -> None:
+        """Whoever had an ask in hand has it no longer."""
+        ask.claimed_until, ask.claimed_by = None, None
+        self.announce(ask)
+
+    def announce(self, ask: Ask) -> None:
+        """Who is to answer an open ask is somebody else now: a person who has it in hand, a rule, or neither."""
+        self._changed("ask.claimed", ask)
 
     def draft(self, ask: Ask, draft: Draft) -> None:
         """Show with an ask what somebody would answer, as far as it has come."""

@@ -7,10 +7,12 @@ and trees of megabytes do not stand side by side. Owns the lane and the clock of
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import gc
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import anyio
 import anyio.lowlevel
@@ -23,8 +25,9 @@ T = TypeVar("T")
 
 
 _lane: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("lane")
-_due: anyio.lowlevel.RunVar[bool | None] = anyio.lowlevel.RunVar("due", default=None)
-"""Whether memory will be given back in a moment, and then whether cycles are looked for too."""
+_due: WeakKeyDictionary[asyncio.AbstractEventLoop, bool] = WeakKeyDictionary()
+"""The loops that will give memory back in a moment, and whether cycles are looked for too. Not a variable of anyio's:
+in a plain callback of the loop there is no task, and anyio may not know then which loop is running."""
 
 
 async def apart(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
@@ -44,16 +47,18 @@ def give_back_soon(*, cycles: bool = False) -> None:
     """Something large is no longer needed, or soon will not be; `cycles` when objects that know each other are gone.
 
     At most once in a while, in a thread."""
-    due = _due.get()
-    _due.set(cycles or bool(due))
+    loop = asyncio.get_running_loop()
+    due = _due.get(loop)
+    _due[loop] = cycles or bool(due)
     if due is None:
-        asyncio.get_running_loop().call_later(bounds.GIVE_BACK_SECONDS, _give_back_now)
+        loop.call_later(bounds.GIVE_BACK_SECONDS, _give_back_now, loop)
 
 
-def _give_back_now() -> None:
-    cycles = bool(_due.get())
-    _due.set(None)
-    asyncio.get_running_loop().run_in_executor(None, _give_back, cycles)
+def _give_back_now(loop: asyncio.AbstractEventLoop) -> None:
+    cycles = _due.pop(loop, False)
+    # When Parley ends, its threads may be gone before this is due: then all of it is given back anyway.
+    with contextlib.suppress(RuntimeError):
+        loop.run_in_executor(None, _give_back, cycles)
 
 
 def _give_back(cycles: bool) -> None:

@@ -36,6 +36,12 @@ _AS_IT_IS: Final = string.printable
 _SMALL: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
+_NOT_PUBLIC: Final = frozenset(
+    {"localhost", "local", "internal", "intranet", "lan", "home", "corp", "private", "onion"}
+)
+"""The last parts of names that only a network of its own knows."""
+
+
 @dataclass(slots=True, frozen=True)
 class Link:
     """An address that may be opened, as a browser writes it: all of it is ASCII, the host is in small letters."""
@@ -129,6 +135,12 @@ def is_loopback(host: str, *, or_any: bool = False) -> bool:
     except ValueError:
         return False
     return address.is_loopback or (or_any and address.is_unspecified)
+
+
+def is_public_name(host: str) -> bool:
+    """Whether a name may be of somebody in the world: not one of this machine or of a network without a registry."""
+    *rest, last = host.rstrip(".").split(".")
+    return bool(rest) and last not in _NOT_PUBLIC and (rest[-1], last) != ("home", "arpa")
 
 
 def url_findings(url: str) -> list[Finding]:

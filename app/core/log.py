@@ -1,4 +1,4 @@
-"""The log of one session: every frame byte for byte, its findings, every HTTP exchange, and the server's stderr.
+"""The log of one session: every frame byte for byte, its findings, and every HTTP exchange.
 
 All is bounded, rows and bodies apart: when the bodies grow too large the oldest are dropped and their rows stay; when
 there are too many rows the oldest leave, counted. A finding stands here and nowhere else: calls, asks, tasks, lists
@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, dropwhile, islice, takewhile
 from operator import attrgetter
 
 from app import bounds
 from app.core.events import EventLog
+from app.core.found import Found, Listed, Search, fits
 from app.core.json.text import Parsed
-from app.core.summary import gist
+from app.core.summary import gist, junk, repeated
 from app.core.wire import (
     Direction,
     Exchange,
     Finding,
     Message,
-    StderrLine,
+    MessageKind,
     id_key,
     kind_of,
     rpc_id_of,
@@ -56,14 +57,21 @@ class MessageLog:
         self._sweep_at = _SWEEP_EVERY
         self.referred: Callable[[], Iterable[int | str]] = tuple
         """The messages and subjects that somebody refers to: what was remarked about them is kept."""
-        self._outstanding: OrderedDict[tuple[str, tuple[str, str]], tuple[int, float, str | None, bool]] = OrderedDict()
+        self._outstanding: OrderedDict[tuple[str, tuple[str, str]], tuple[int, float, str | None, bool, str | None]] = (
+            OrderedDict()
+        )
+        self._credits: dict[int, str] = {}
+        """Who answers which request, until the answer is recorded."""
         self._replies: dict[int, int] = {}
         self._exchanges: dict[int, Exchange] = {}
         """What carried each message."""
         self._requests: deque[Exchange] = deque(maxlen=limits.exchanges)
         """Every HTTP request of ours, also those that carried no message."""
         self._bodies_dropped = 0
+        self._fold: str | None = None
         self.count = 0
+        self.invalid = 0
+        """How many were no messages at all."""
         self.bytes_total = 0
         self.inbound = 0
         self.outbound = 0
@@ -94,14 +102,16 @@ class MessageLog:
         now, at, value = self._mono(), self._wall(), parsed.value
         if exchange is not None and not exchange.seq:
             self.exchanged(exchange)
-        kind = "invalid" if parsed.problem is not None else kind_of(value)
+        kind: MessageKind = "invalid" if parsed.problem is not None else kind_of(value)
         method: str | None = short(value["method"]) if kind in ("request", "notification") else None
         rpc_id = rpc_id_of(value)
         answers, sent = None, now
+        fold, step = repeated(kind, method, value, quiet=quiet)
+        fold = self._fold = self._fold if fold == self._fold else fold  # one text for all that say the same
         if kind in ("response", "error") and rpc_id is not None:
             asked = self._outstanding.pop(("out" if direction == "in" else "in", id_key(rpc_id)), None)
             if asked is not None:
-                answers, sent, method, quiet = asked
+                answers, sent, method, quiet, fold = asked
         seq = self._events.seq + 1
         message = Message(
             seq=seq,
@@ -111,15 +121,19 @@ class MessageLog:
             kind=kind,
             method=method,
             rpc_id=short(rpc_id) if isinstance(rpc_id, str) else rpc_id,
-            gist=gist(kind, method, value, raw) if parsed.problem is None else parsed.problem,
+            gist=_said(parsed, kind, method, raw),
             answers=answers,
             latency_ms=None if answers is None else (now - sent) * 1000,
             problem=parsed.problem,
             quiet=quiet,
             unread=parsed.unread,
+            number=self.count + 1,
+            fold=fold,
+            step=step,
+            by="" if answers is None else self._credits.pop(answers, ""),
         )
         if kind == "request" and rpc_id is not None:
-            self._outstanding[direction, id_key(rpc_id)] = (seq, now, method, quiet)
+            self._outstanding[direction, id_key(rpc_id)] = (seq, now, method, quiet, fold)
             if len(self._outstanding) > bounds.OUTSTANDING:
                 self._outstanding.popitem(last=False)
         if answers is not None:
@@ -130,6 +144,7 @@ class MessageLog:
         self._bodies[seq] = raw
         self._body_bytes += len(raw)
         self.count += 1
+        self.invalid += kind == "invalid"
         self.bytes_total += message.size
         if direction == "in":
             self.inbound += 1
@@ -138,6 +153,13 @@ class MessageLog:
         self._events.append("message.recorded", str(seq), at)
         self._trim(at)
         return message
+
+    def credit(self, seq: int, by: str) -> None:
+        """Say who answers a request, before its answer is recorded."""
+        if by:
+            self._credits[seq] = by
+            if len(self._credits) > bounds.OUTSTANDING:
+                del self._credits[next(iter(self._credits))]
 
     def remark(self, seq: int, *findings: Finding, about: str = "") -> None:
         """Put findings beside a message, about all of it or one thing in it. Bounded; the total still counts."""
@@ -198,6 +220,11 @@ class MessageLog:
         exchange.message_seqs.append(seq)
         del exchange.message_seqs[: -self._limits.exchange_messages]
 
+    @property
+    def body_bytes(self) -> int:
+        """What the bodies that are kept take."""
+        return self._body_bytes
+
     def forget_bodies(self) -> None:
         """Keep the rows only."""
         self._bodies_dropped += len(self._bodies)
@@ -234,6 +261,16 @@ class MessageLog:
         """The bytes of a message; None when there is no such message or its body was trimmed."""
         return self._bodies.get(seq)
 
+    def number(self, seq: int) -> int:
+        """As which row people know a message; 0 when it is not kept."""
+        message = self.get(seq)
+        return 0 if message is None else message.number
+
+    def back(self, before: int | None = None) -> Iterator[Message]:
+        """The messages older than one, or all of them, newest first."""
+        rows = reversed(self._rows)
+        return rows if before is None else dropwhile(lambda message: message.seq >= before, rows)
+
     def after(self, seq: int, limit: int) -> list[Message]:
         """Up to `limit` messages newer than `seq`, oldest first."""
         newer = list(takewhile(lambda message: message.seq > seq, reversed(self._rows)))
@@ -247,6 +284,15 @@ class MessageLog:
     def last(self, limit: int) -> list[Message]:
         """The newest `limit` messages, oldest first."""
         return list(islice(reversed(self._rows), limit))[::-1]
+
+    def search(self, wanted: Search) -> Callable[[], Found]:
+        """What fits of the messages that are kept now: a look into bodies, which may run in a thread."""
+        kept = self.last(len(self._rows))
+        return lambda: Listed([one for one in kept if fits(wanted, one, self)] if wanted else kept)
+
+    def methods(self, newest: int) -> set[str]:
+        """The methods of so many of the newest messages."""
+        return {one.method for one in self.last(newest) if one.method}
 
     def findings(self, seq: int) -> tuple[Finding, ...]:
         """What was remarked beside a message, while its row is kept."""
@@ -284,101 +330,8 @@ class MessageLog:
         return None if reply is None else self.get(reply)
 
 
-_PROBE = "server/discover"
-_HEADS = ("validation error", "Traceback (most recent call last)")
-_CHAINS = ("During handling of the above exception", "The above exception was the direct cause")
-
-
-def _goes_on(text: str) -> bool:
-    """Whether a line continues the report of an error: it is indented, a place in a message, or an exception."""
-    first = text.partition(" ")[0]
-    return (
-        not text
-        or text[0] in " \t|+"
-        or text.startswith(_CHAINS)
-        or (first == text and "Request" in text and "." in text)
-        or first.endswith(("Error:", "Exception:"))
-    )
-
-
-class StderrLog:
-    """What the server wrote to its standard error, line by line, bounded.
-
-    Servers of the older era may report at length that they do not know our probe: those lines are marked."""
-
-    def __init__(self, limits: Limits, events: EventLog, wall: Callable[[], float]) -> None:
-        self._limits, self._events, self._wall = limits, events, wall
-        self._lines: deque[StderrLine] | None = None
-        self.count = 0
-        self.by_probe = 0
-        """How many lines complain of our probe."""
-        self.redrawn = 0
-        """How often lines that were written before turned out to be of that kind."""
-        self._watched_until = 0.0
-        self._report = 0
-        """The number of the line with which the report began that is being written; 0 outside of one."""
-        self._blamed = False
-        """That report is about our probe."""
-
-    def probe_sent(self) -> None:
-        """A `server/discover` leaves: from now on stderr may complain of it."""
-        self._watched_until, self._report, self._blamed = float("inf"), 0, False
-
-    def probe_over(self, *, at_once: bool = False) -> None:
-        """It was answered, or its process is gone."""
-        self._watched_until = min(self._watched_until, 0.0 if at_once else self._wall() + bounds.PROBE_GRACE_SECONDS)
-
-    def write(self, line: bytes) -> None:
-        """Keep one line. Bytes that are no text are shown as such, control characters stay visible."""
-        self.count += 1
-        kept = line[: self._limits.stderr_line_bytes]
-        text = kept.decode(errors="backslashreplace")
-        if len(kept) < len(line):
-            text += f" … {len(line) - len(kept)} more bytes"
-        if self._lines is None:  # most servers over HTTP have none
-            self._lines = deque(maxlen=self._limits.stderr_lines)
-        self._lines.append(StderrLine(self.count, self._wall(), text))
-        if self._watched_until:
-            self._blame(text)
-        self._events.append("stderr.written", "stderr", self._wall())
-
-    def _blame(self, text: str) -> None:
-        """Mark the line just written, and its report, when they are about our probe."""
-        if self._wall() > self._watched_until:
-            self._watched_until = 0.0
-            return
-        if any(head in text for head in _HEADS):
-            self._report = self._report or self.count
-        elif not _goes_on(text):
-            self._report, self._blamed = 0, False
-        if _PROBE in text:
-            self._blamed = self._report > 0
-            self._mark(self._report or self.count)
-        elif self._blamed:
-            self._mark(self.count)
-
-    def _mark(self, since: int) -> None:
-        for line in reversed(self._lines or ()):
-            if line.number < since or line.by_probe:
-                break
-            line.by_probe = True
-            self.by_probe += 1
-            self.redrawn += line.number != self.count
-
-    def lines(self) -> list[StderrLine]:
-        """The lines still kept, oldest first."""
-        return list(self._lines or ())
-
-    def tail(self, n_bytes: int, since: int = 0) -> str:
-        """The end of what was written after line `since`: at most about `n_bytes`, whole lines, and no complaint of
-        our probe."""
-        kept: list[str] = []
-        size = 0
-        for line in reversed(self._lines or ()):
-            if line.by_probe:
-                continue
-            size += len(line.text) + 1
-            if line.number <= since or (kept and size > n_bytes):
-                break
-            kept.append(line.text[-n_bytes:])
-        return "\n".join(reversed(kept))
+def _said(parsed: Parsed, kind: MessageKind, method: str | None, raw: bytes) -> str:
+    """What a row says: what is in a message, of junk the junk itself, or which limit of ours it went beyond."""
+    if parsed.problem is None:
+        return gist(kind, method, parsed.value, raw)
+    return parsed.problem if parsed.our_limit else junk(raw)

@@ -14,6 +14,7 @@ from app.core.options import Options
 from app.core.rules import catalogue
 from app.core.rules.frames import null_members
 from app.core.rules.results import is_base64
+from app.core.schema.check import validate
 from app.core.wire import Finding
 
 
@@ -56,6 +57,36 @@ def blocks(message: dict[str, Any]) -> list[Any]:
     return content if isinstance(content, list) else [content]
 
 
+def tool_rounds(params: dict[str, Any]) -> int:
+    """How many rounds of tool use a request has behind it, since something else was last asked of the model (R3-21)."""
+    messages = params.get("messages")
+    count = 0
+    for message in reversed(messages if isinstance(messages, list) else []):
+        said = blocks(message) if isinstance(message, dict) else []
+        if any(_is(block, "tool_use") for block in said):
+            count += 1
+        elif not any(_is(block, "tool_result") for block in said) and message.get("role") != "assistant":
+            break
+    return count
+
+
+def answered_uses(params: dict[str, Any]) -> set[str]:
+    """The ids of the tool uses whose results end a request."""
+    messages = params.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    said = blocks(last) if isinstance(last, dict) else []
+    return {str(block.get("toolUseId")) for block in said if _is(block, "tool_result")}
+
+
+def uses(result: dict[str, Any] | None) -> set[str]:
+    """The ids of the tool uses in a result."""
+    return set() if result is None else {str(block.get("id")) for block in blocks(result) if _is(block, "tool_use")}
+
+
+def _is(block: Any, kind: str) -> bool:
+    return isinstance(block, dict) and block.get("type") == kind
+
+
 def _balanced(messages: list[dict[str, Any]]) -> None:
     """Tool uses are answered by the next message, and tool results stand alone (R3-06, R3-07)."""
     waiting: set[str] = set()
@@ -89,6 +120,24 @@ def misfits(params: dict[str, Any], result: dict[str, Any]) -> dict[str, list[st
     if "stopReason" in result and not isinstance(result["stopReason"], str):
         errors["/stopReason"] = ["The stop reason is a text."]
     return errors | _content_misfits(params, result)
+
+
+def doubts(params: dict[str, Any], result: dict[str, Any]) -> list[str]:
+    """What a person should know about a result before it leaves, in sentences: tool uses of tools that were not
+    offered, and inputs that do not fit (R3-09)."""
+    given = params.get("tools")
+    listed = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    tools = {str(one.get("name")): one.get("inputSchema") for one in listed}
+    found: list[str] = []
+    for block in blocks(result) if tools else []:
+        if _is(block, "tool_use"):
+            name = str(block.get("name"))
+            if name not in tools:
+                found.append(f"The server offered no tool named {name[:60]!r}.")
+                continue
+            for place, words in validate(tools[name], block.get("input")).items():
+                found += [f"The input of {name[:60]}{f', {place}' if place else ''}: {one}" for one in words]
+    return found
 
 
 def _content_misfits(params: dict[str, Any], result: dict[str, Any]) -> dict[str, list[str]]:

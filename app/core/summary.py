@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import islice
+from typing import Any, Final
+from zlib import crc32
 
 from app.core.figures import measured
 from app.core.json.text import dump
@@ -33,16 +35,46 @@ def gist(kind: MessageKind, method: str | None, value: Any, raw: bytes) -> str:
     return _of_params(method, params, raw) if isinstance(params, dict) else _json(params, raw, "params")
 
 
+def junk(raw: bytes) -> str:
+    """The beginning of what is no JSON, on one line."""
+    return _excerpt(raw, 0)
+
+
+REPEATED: Final = frozenset({"tasks/get", "ping", "completion/complete"})
+"""Requests that are sent again and again: a run of them is one line of the log."""
+
+
+def repeated(kind: MessageKind, method: str | None, value: Any, *, quiet: bool) -> tuple[str | None, str]:
+    """What a message is one more of, when it is one of many, and how far that is: progress by its token, polls by
+    their task. A reply is what its request is. Both go through pages and back, so nothing in them can hide."""
+    if kind not in ("request", "notification") or method is None:
+        return None, ""
+    known = params if isinstance(params := value.get("params"), dict) else {}
+    if kind == "notification":
+        if method != "notifications/progress":
+            return None, ""
+        token, step = known.get("progressToken"), _line(_step(known))
+        return _key(method, token), step if step.isascii() and step.isprintable() else ""
+    return (_key(method, known.get("taskId")), "") if quiet or method in REPEATED else (None, "")
+
+
+def _key(method: str, of: Any) -> str:
+    key = f"{method} {of}" if isinstance(of, str | int) else method
+    if key.isascii() and key.isprintable() and len(key) <= _LONGEST:
+        return key
+    return f"{method} #{crc32(key.encode(errors='surrogatepass')):08x}" if method.isascii() else "quiet"
+
+
 def _of_params(method: str | None, params: dict[str, Any], raw: bytes) -> str:
     if method == "notifications/progress":
-        total = params.get("total")
-        of = f" of {_figure(total)}" if total is not None else ""
-        return _line(f"{_figure(params.get('progress'))}{of}  {params.get('message') or ''}")
+        return _line(f"{_step(params)}  {params.get('message') or ''}")
     if method == "notifications/message":
         data = params.get("data")
         return _line(f"{params.get('level')}  {data if isinstance(data, str) else _json(data, raw, 'data')}")
     if method in {"tools/call", "prompts/get"}:
-        return _line(f"{params.get('name')}  {_json(params.get('arguments'), raw, 'arguments')}")
+        answers = params.get("inputResponses")
+        told = f"  answers {', '.join(answers)}" if isinstance(answers, dict) and answers else ""
+        return _line(f"{params.get('name')}  {_arguments(params.get('arguments'), raw)}{told}")
     if method == "initialize":
         return _line(str(params.get("protocolVersion")))
     if method == "sampling/createMessage" and (said := _last_words(params.get("messages"))):
@@ -80,15 +112,27 @@ def _of_result(method: str | None, result: Any, raw: bytes) -> str:
         if isinstance(result.get(key), list):
             count = len(result[key])
             return f"{count} {word}{'' if count == 1 else 's'}"
-    if said := _words(result.get("content")):
+    said, structured = _words(result.get("content")), result.get("structuredContent")
+    if isinstance(structured, dict) and structured and (not said or said.startswith("{")):
+        return _line(_members(structured))
+    if said:
         return _line(("tool error  " if result.get("isError") is True else "") + said)
     return _json(result, raw, "result") if result else ""
 
 
 def _task(task: dict[str, Any]) -> str:
-    """A task by its id, with how it stands where that is said."""
-    parts = [task.get(key) for key in ("taskId", "status", "statusMessage")]
-    return _line("  ".join(part for part in parts if isinstance(part, str)))
+    """How a task stands where that is said, and then which it is."""
+    parts = [task.get(key) for key in ("status", "statusMessage")]
+    words = [part for part in parts if isinstance(part, str) and part]
+    return _line(
+        ", ".join([*words, f"task {task['taskId']}" if isinstance(task.get("taskId"), str) else ""]).strip(", ")
+    )
+
+
+def _step(params: dict[str, Any]) -> str:
+    """How far something is: `3 of 50`, or `3`."""
+    total = params.get("total")
+    return _figure(params.get("progress")) + (f" of {_figure(total)}" if total is not None else "")
 
 
 def _words(content: Any) -> str:
@@ -120,6 +164,35 @@ def _json(value: Any, raw: bytes, name: str) -> str:
             pass
     member = f'"{name}"'.encode()
     return _excerpt(raw, raw.find(member) + len(member) + 1)
+
+
+def _arguments(value: Any, raw: bytes) -> str:
+    """Arguments by name, `query "energy", limit 20`; what holds others as JSON where the message is small."""
+    if not isinstance(value, dict):
+        return _json(value, raw, "arguments")
+    if len(raw) > _LONGEST * 4:
+        return _members(value)
+    try:
+        return ", ".join(f"{key} {dump(one).decode()}" for key, one in value.items())
+    except (ValueError, RecursionError):
+        return _json(value, raw, "arguments")
+
+
+def _members(value: dict[str, Any]) -> str:
+    """The first members of an object: `20 accounts, total 143, next_cursor "c_0020"`."""
+    return ", ".join(_member(key, one) for key, one in islice(value.items(), 12))
+
+
+def _member(key: str, value: Any) -> str:
+    if isinstance(value, list):
+        return f"{len(value)} {key}"
+    if isinstance(value, dict):
+        return f"{key} {{{len(value)}}}"
+    short = value[: _LONGEST * 2] if isinstance(value, str) else value
+    try:
+        return f"{key} {dump(short).decode()}"
+    except ValueError:  # a number with more digits than Python writes
+        return f"{key} …"
 
 
 def _excerpt(raw: bytes, start: int) -> str:

@@ -80,6 +80,14 @@ class Message:
     quiet: bool = False
     unread: str | None = None
     """Why only its head was read: there is more in it than is built."""
+    number: int = 0
+    """1, 2, 3 as people count the rows; `seq` is the place among all events."""
+    fold: str | None = None
+    """What repeats, and of what: `tasks/get t7`, `notifications/progress 4`. Rows that say the same may be one line."""
+    step: str = ""
+    """Of progress: how far it is, `3 of 50`."""
+    by: str = ""
+    """Of an answer of ours: the rule or the model that gave it, `rule No mail`."""
 
 
 @dataclass(slots=True)
@@ -118,6 +126,13 @@ class StderrLine:
     text: str
     by_probe: bool = False
     """It complains of our `server/discover`, which a server of the older era need not know."""
+    earlier: bool = False
+    """It is of a start that ended in our version check, and was repeated without one."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is the server's own word, and not one that our version check caused."""
+        return not (self.by_probe or self.earlier)
 
 
 def kind_of(value: Any) -> MessageKind:

@@ -72,7 +72,7 @@ class Names:
 def _address(target: HttpTarget) -> tuple[str, dict[str, str]]:
     """Where a server is, with its secrets marked, and every variable that a snippet reads to get there."""
     secrets = Names(map(variable, target.headers))
-    url = secrets.text(target.url, secrecy.in_url(target.url))
+    url = secrets.text(target.url, target.places[0])
     return url, {variable(name): name for name in target.headers} | secrets.of
 
 
@@ -80,6 +80,14 @@ def _left_out(names: dict[str, str]) -> list[str]:
     """The comment that says what to set; none when there is nothing to set."""
     listed = ", ".join(f"{name} ({of})" for name, of in names.items())
     return [f"# Secrets are left out: set {listed} in the environment."] if names else []
+
+
+def _trust(target: HttpTarget, variable: str) -> list[str]:
+    """The comment that says what to do where no public authority vouches for the server."""
+    if target.tls is None:
+        return []
+    which = f"the certificate {target.tls.fingerprint}" if target.tls.fingerprint else "certificates of a private CA"
+    return [f"# The server is trusted by {which}: name a PEM file with it in {variable}."]
 
 
 def _comment(call: Call) -> str:
@@ -154,6 +162,7 @@ def as_curl(call: Call, wire: Wire) -> str:
         "#!/bin/sh",
         f"# {_comment(call)}. It needs curl, and prints each message of the answer on a line.",
         *_left_out(names),
+        *_trust(target, "CURL_CA_BUNDLE"),
         "set -eu",
         f"url={_quoted(url)}",
         _POST + "".join(f"    {header} \\\n" for header in headers) + _CHECKED,
@@ -211,13 +220,17 @@ def _formatted(text: str) -> str:
 def as_python(call: Call, wire: Wire) -> str:
     """A program on the SDK that connects, calls, and prints the result as JSON."""
     imports, setup, opened, names = _transport(wire)
+    trust = _trust(wire.target, "SSL_CERT_FILE") if isinstance(wire.target, HttpTarget) else []
+    comments = [*_left_out(names), *trust]
+    comments += [""] if comments else []
     needs_any = call.method not in _TYPED or not _fits(call)
     if needs_any:
         imports = [*imports, "import mcp_types as types"]
     lines = [
         f'"""{_comment(call)}. It needs the package mcp, 2.3 or newer, and prints the result as JSON."""',
         "",
-        *([*_left_out(names), "", "import asyncio", "import os"] if names else ["import asyncio"]),
+        *comments,
+        *(["import asyncio", "import os"] if names else ["import asyncio"]),
         *(["from typing import Any"] if needs_any else []),
         "",
         *sorted(imports, key=lambda line: (line.startswith("from"), line)),
@@ -282,8 +295,7 @@ def _transport(wire: Wire) -> tuple[list[str], list[str], str, dict[str, str]]:
             home = str(Path(__file__).parents[2])
             target = StdioTarget(command=sys.executable, args=("-m", "app.demo.server"), cwd=home)
         secrets = Names(target.env)
-        hidden = secrecy.in_arguments(target.argv)
-        command, *args = (secrets.text(arg, found) for arg, found in zip(target.argv, hidden, strict=True))
+        command, *args = (secrets.text(arg, found) for arg, found in zip(target.argv, target.places, strict=True))
         listed = _python(args, 8) if not secrets.of else f"[{', '.join(map(_formatted, args))}]"
         given = [f"command={_formatted(command)}", f"args={listed}"]
         if target.env:

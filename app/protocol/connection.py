@@ -122,7 +122,7 @@ class Connection:
         if self.version is None and self._target.transport == "stdio" and disturbed:
             # Some servers end on whatever comes before `initialize`, and some hang; the next start is not disturbed.
             self._host.step(trouble.message)
-            self._host.step("It is started once more, without a probe, and spoken to in the older era.")
+            self._host.step("It is started once more, without the version check.")
             return await self._attempt(self._target, probing=False)
         return trouble
 
@@ -220,7 +220,7 @@ class Connection:
                 opts.stateless = not self.wire.server_asks
                 return await self._rpc_now().request(method, params, opts)
             except anyio.get_cancelled_exc_class():
-                if sent and method != "initialize" and opts.says_cancelled:
+                if sent and method != "initialize" and opts.says_cancelled and not opts.taken_back:
                     reason = "the time limit is over" if scope.cancel_called else "cancelled by the person"
                     if not (self.wire.cancels_by_closing and self.over_http):
                         with anyio.move_on_after(_COURTESY_SECONDS, shield=True):

@@ -30,6 +30,9 @@ from app.protocol.links.base import LinkError, RequestLost
 from app.protocol.probe import (
     FallBack,
     TryVersion,
+    named,
+    said_in,
+    silent,
     speaks_stateless,
     verdict_on_error,
     verdict_on_trouble,
@@ -48,8 +51,16 @@ _LAST_WORDS_SECONDS = 1.0
 class HandshakeHost(Protocol):
     """Who is told how a connection begins."""
 
-    def step(self, text: str, *, side: Side = "parley", seq: int | None = None, code: str | None = None) -> None:
-        """Say one step of how the connection came about."""
+    def step(
+        self,
+        text: str,
+        *,
+        side: Side = "parley",
+        seq: int | None = None,
+        code: str | None = None,
+        expected: bool = False,
+    ) -> None:
+        """Say one step of how the connection came about; `expected` is a refusal that means no harm."""
 
     def waits(self, seconds: float) -> None:
         """From now on, the server has so long to answer."""
@@ -129,7 +140,7 @@ class Handshake:
             return Trouble(
                 "era",
                 f"{stateless.VERSION} has no HTTP with SSE.",
-                "Choose streamable HTTP for this target, or another era in the options.",
+                "Choose streamable HTTP, or another protocol.",
             )
         if not probing:
             self._era_from = "probe"  # a start before this one was probed, and did not take it
@@ -138,7 +149,7 @@ class Handshake:
         elif era == "auto" and self._transport in ("demo", "sse"):
             self._era_from = "target"
             if self._transport == "demo":
-                self._host.step("The demo speaks both eras, and begins with the older one, where it has more to show.")
+                self._host.step("2025-11-25 chosen: the demo has more to show there")
         elif era == "auto" and self._options.protocol_version is None and probing:
             return await self._detect()
         elif era == "modern":
@@ -149,7 +160,7 @@ class Handshake:
             return Trouble(
                 "era",
                 f"The server does not speak {stateless.VERSION}: {found.why}.",
-                "Choose the era auto or legacy in the options, then connect again.",
+                "Set Protocol to Auto-detect, or to 2025-11-25 and older. Then connect again.",
             )
         return await self._shake_hands()
 
@@ -163,7 +174,7 @@ class Handshake:
         """Probe with `server/discover`; whatever does not show a server of that era means `initialize`."""
         self._era_from = "memory"
         if self._known_era == "legacy":
-            self._host.step("This command spoke the older era before, so it is not probed.")
+            self._host.step(f"This command spoke {self._asked} or older before, so 2026-07-28 is not tried.")
             trouble = await self._shake_hands()
             if trouble is None or trouble.kind not in ("handshake", "handshake-modern"):
                 return trouble
@@ -190,10 +201,10 @@ class Handshake:
         with anyio.move_on_after(seconds):
             await probe.answered.wait()
         self._probing = False
-        found = await self._conclude(probe, seconds) if probe.answered.is_set() else _silent(seconds)
+        found = await self._conclude(probe, seconds) if probe.answered.is_set() else silent(seconds)
         if not isinstance(found, FallBack):
             return found
-        self._host.step(f"Fell back to the older era: {found.why}.")
+        self._host.step(f"{stateless.VERSION} not supported ({found.short or found.why}). Trying {self._asked}.")
         self._era_from = "probe"
         trouble = await self._shake_hands(probe)
         if trouble is not None and trouble.kind == "handshake-modern":
@@ -224,7 +235,7 @@ class Handshake:
             return
 
         def sent(_: RpcId, seq: int) -> None:
-            self._host.step("No answer to the probe so far", side="us", seq=seq, code="ping")
+            self._host.step("no answer to the version check yet", side="us", seq=seq, code="ping")
 
         with contextlib.suppress(LinkError):
             await self._rpc.request("ping", None, Outgoing(quiet=True, on_sent=sent))
@@ -285,7 +296,7 @@ class Handshake:
         probe = self._new_probe(version)
         with anyio.move_on_after(seconds):
             await self._ask(probe)
-        return await self._conclude(probe, seconds, again=again) if probe.answered.is_set() else _silent(seconds)
+        return await self._conclude(probe, seconds, again=again) if probe.answered.is_set() else silent(seconds)
 
     async def _conclude(self, probe: _Probe, seconds: float, *, again: bool = False) -> Trouble | FallBack | None:
         """What an answer to `server/discover` means. None once the connection is ready."""
@@ -293,7 +304,7 @@ class Handshake:
         if isinstance(fault, RequestLost):
             verdict = verdict_on_trouble(fault.trouble)
             if isinstance(verdict, FallBack):  # else it is the end, and is said as such
-                self._host.step(fault.message, side="them")
+                self._host.step(fault.message, side="them", expected=self._options.era == "auto")
             return verdict
         if fault is not None or reply is None:
             return await self._why(fault or LinkError(_CLOSED))
@@ -309,9 +320,12 @@ class Handshake:
         self, reply: Reply, version: str, seconds: float, *, again: bool
     ) -> Trouble | FallBack | None:
         error = reply.value["error"]
-        said = error.get("message") if isinstance(error, dict) else error
-        self._host.step(f"{said}"[:300], side="them", seq=reply.seq, code=str(stateless.error_code(error)))
+        said = said_in(error)
         verdict = verdict_on_error(error, version)
+        older = isinstance(verdict, FallBack) and self._options.era == "auto"
+        words, code = f"older server, as expected: {said}" if older else said, stateless.error_code(error)
+        shown = None if code is None else str(code)
+        self._host.step(words[:300], side="them", seq=reply.seq, code=shown, expected=older)
         if not isinstance(verdict, TryVersion):
             return verdict
         if not again:
@@ -334,7 +348,7 @@ class Handshake:
         supported = [each for each in listed if isinstance(each, str)]
         meta = fields.get("_meta")
         name = meta.get(stateless.META_SERVER) if isinstance(meta, dict) else None
-        self._host.step(f"{', '.join(supported)[:200]} supported, {_named(name)}", side="them", seq=reply.seq)
+        self._host.step(f"{', '.join(supported)[:200]} supported, {named(name)}", side="them", seq=reply.seq)
         if envelope.version not in supported:
             verdict = verdict_on_versions(supported)
             if not isinstance(verdict, TryVersion):
@@ -396,12 +410,12 @@ class Handshake:
         asked = self._asked
         if reply.is_error:
             error = reply.value["error"]
-            code, said = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
-            self._host.step(f"{said}", side="them", seq=reply.seq, code=str(code))
+            code, said = error.get("code") if isinstance(error, dict) else None, said_in(error)
+            self._host.step(f"{said}", side="them", seq=reply.seq, code=None if code is None else str(code))
             supported = stateless.supported_versions(error) if code == stateless.UNSUPPORTED_VERSION else None
             return Trouble(
                 "handshake-modern" if set(supported or ()) & set(STATELESS_VERSIONS) else "handshake",
-                f"The server refused to initialize: {code} {said}.",
+                f"The server refused to initialize: {'' if code is None else f'{code} '}{said}.",
                 "If it names another revision, choose that one in the options.",
             )
         result = reply.value.get("result")
@@ -411,7 +425,7 @@ class Handshake:
         self._log.remark(reply.seq, *await judge("initialize", asked, result, len(reply.raw)))
         name = fields.get("serverInfo")
         self._host.step(
-            f"{version} agreed, {_named(name)}" if version in HANDSHAKE_VERSIONS else f"{version}",
+            f"{version} agreed, {named(name)}" if version in HANDSHAKE_VERSIONS else f"{version}",
             side="them",
             seq=reply.seq,
         )
@@ -419,7 +433,7 @@ class Handshake:
             return Trouble(
                 "handshake-modern",
                 f"The server answered `initialize` with {version}, a revision that has no `initialize`.",
-                "Choose the era auto or modern in the options. A server agrees here on 2025-11-25 or older.",
+                "Set Protocol to Auto-detect, or to 2026-07-28. A server agrees here on 2025-11-25 or older.",
             )
         if version not in HANDSHAKE_VERSIONS:
             return Trouble(
@@ -433,13 +447,3 @@ class Handshake:
         self._host.step("", side="us", seq=seq, code="notifications/initialized")
         self._host.ready(agreed)
         return None
-
-
-def _silent(seconds: float) -> FallBack:
-    return FallBack(f"no answer within {seconds:g} s")
-
-
-def _named(server_info: Any) -> str:
-    if not isinstance(server_info, dict):
-        return "no server info"
-    return f"{server_info.get('name')} {server_info.get('version')}".strip()

@@ -20,6 +20,8 @@ class FallBack:
 
     why: str
     """Half a sentence, without a full stop."""
+    short: str = ""
+    """The code or the status that says so."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -32,7 +34,7 @@ class TryVersion:
 def verdict_on_error(error: Any, asked: str) -> FallBack | TryVersion | Trouble:
     """What an error in answer to `server/discover` says of the server's era. No single code decides (R6-10)."""
     code = stateless.error_code(error)
-    said = str(error.get("message"))[:300] if isinstance(error, dict) else str(error)[:300]
+    said = said_in(error)
     if code == stateless.UNSUPPORTED_VERSION:
         supported = stateless.supported_versions(error)
         if supported is not None:
@@ -47,7 +49,27 @@ def verdict_on_error(error: Any, asked: str) -> FallBack | TryVersion | Trouble:
             f"The server says that the headers do not fit the body (-32020): {said}",
             "A proxy in between may have changed them. Look at the exchange in the log.",
         )
-    return FallBack(f"it answered {code} {said}".rstrip(" ."))
+    if code is None:
+        return FallBack(f"it answered {said}".rstrip(" ."), "an error")
+    return FallBack(f"it answered {code} {said}".rstrip(" ."), str(code))
+
+
+def said_in(error: Any) -> str:
+    """What an `error` member says, whatever it is."""
+    said = error.get("message", "without a message") if isinstance(error, dict) else error
+    return str(said)[:300]
+
+
+def silent(seconds: float) -> FallBack:
+    """What silence says of it."""
+    return FallBack(f"no answer within {seconds:g} s")
+
+
+def named(server_info: Any) -> str:
+    """Who a server says that it is."""
+    if not isinstance(server_info, dict):
+        return "no server info"
+    return f"{server_info.get('name')} {server_info.get('version')}".strip()
 
 
 def speaks_stateless(reply: Mapping[str, Any], asked: str) -> bool:
@@ -65,7 +87,8 @@ def verdict_on_versions(supported: list[str]) -> FallBack | TryVersion | Trouble
     if mutual:
         return TryVersion(mutual[0])
     if any(each in HANDSHAKE_VERSIONS for each in supported):
-        return FallBack(f"it speaks {', '.join(supported)[:200]}")
+        named = ", ".join(supported)[:200]
+        return FallBack(f"it speaks {named}", f"it speaks {named}")
     named = ", ".join(supported)[:200]
     return Trouble(
         "version",
@@ -83,4 +106,6 @@ _NO_FALLBACK = frozenset({"http-401", "http-403", "http-407", "http-429", "http-
 def verdict_on_trouble(trouble: Trouble) -> FallBack | Trouble:
     """What to do when the probe got no JSON-RPC answer at all (R6-10)."""
     refused = trouble.kind.startswith("http-") and trouble.kind not in _NO_FALLBACK and trouble.kind[5:6] != "3"
-    return FallBack(trouble.message.rstrip(".")) if refused or trouble.kind in FALLS_BACK else trouble
+    if not refused and trouble.kind not in FALLS_BACK:
+        return trouble
+    return FallBack(trouble.message.rstrip("."), trouble.kind.removeprefix("http-") if refused else "")

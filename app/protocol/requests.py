@@ -48,6 +48,8 @@ class Outgoing:
     """Whether progress goes on after this reply, until `end_progress`: it made a task (R2-32)."""
     says_cancelled: bool = True
     """Whether the server is told of a caller that gave up; a task is cancelled in another way (R2-40)."""
+    taken_back: bool = False
+    """Its caller gave up before the server had it, so there is nothing to tell."""
 
 
 NOTHING_MORE = Outgoing()

@@ -129,7 +129,7 @@ class Rpc:
             raise
         finally:
             del self._pending[key]
-            self._link.settled(pending.rpc_id, answered=pending.reply is not None)
+            opts.taken_back = self._link.settled(pending.rpc_id, answered=pending.reply is not None)
             keeps = pending.reply is not None and opts.keeps_progress(pending.reply)
             if self._tokens.get(token) is pending and not keeps:
                 del self._tokens[token]
@@ -389,19 +389,19 @@ class Rpc:
             await anyio.sleep(_REST_SECONDS)
 
     def _settle(self, reply: Reply, value: dict[str, Any], frame: Frame) -> None:
-        rpc_id, via = value.get("id"), frame.via
+        rpc_id, via, refused = value.get("id"), frame.via, frame.place == "refusal"
         if via is not None and "error" in value:
             # One POST, one request: an error without a usable id can only be the answer to that.
             asked = self._pending.get(id_key(via))
-            nameless = frame.place == "refusal" and rpc_id is None
-            if nameless or (asked is not None and asked.opts.stateless and id_key(rpc_id) not in self._pending):
+            free = refused or (asked is not None and asked.opts.stateless)
+            if free and self._asked_as(rpc_id) is None:
                 rpc_id = via
         pending = self._asked_as(rpc_id)
-        if pending is not None and isinstance(rpc_id, str):
+        if pending is not None and isinstance(rpc_id, str) and not refused:
             self._log.remark(reply.seq, catalogue.id_as_string(rpc_id=rpc_id))
         if pending is None or pending.reply is not None:
             fate = "answered" if pending is not None else self._fates.get(id_key(rpc_id))
-            if rpc_id is not None or "error" not in value:
+            if not refused and (rpc_id is not None or "error" not in value):
                 self._log.remark(reply.seq, frames.stray_reply(rpc_id, fate))
             return
         pending.reply = reply

@@ -4,7 +4,7 @@ State lives here, never in a tab. `workspace.py` is what every session keeps and
 connection. By noun: `calls.py` what the person asks of the server, `tasks/` which of
 that runs there as a task, `rounds.py` what it asks back by its results, `asks.py` and `answerers/` what the server asks
 and who answers, `lists.py` what the server says it has, `subscriptions.py` and `resources.py` what it tells of,
-`compare.py` one call in both eras, `registry.py` all sessions of the process. Knows the protocol; knows nothing of the
+`compare.py` two calls side by side, `registry.py` all sessions of the process. Knows the protocol; knows nothing of the
 web.
 """
 

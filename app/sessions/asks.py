@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
 from app import bounds
 from app.core import asks, sampling
-from app.core.asks import Answer, Ask, Deliver, Delivery, Origin
+from app.core.asks import Answer, Ask, Claimant, Deliver, Delivery, Origin
 from app.core.calls import Call
 from app.core.errors import INTERNAL_ERROR, Conflict, Gone, Invalid, RpcError
 from app.core.inbox import Ending, InboxFull
@@ -27,11 +28,15 @@ from app.core.tasks.received import ReceiverTask, ReceiverTasks
 from app.core.tasks.running import ClientTask
 from app.core.wire import Message
 from app.protocol.serving import Incoming
-from app.sessions.answerers import Answerer, Limit, Person, Road, RootsList
+from app.sessions.answerers import Answerer, Audience, Limit, Person, Repeats, Road, RootsList, Rules
+from app.sessions.answerers.rules import About
 
 if TYPE_CHECKING:
     from app.sessions.identity import Identity
     from app.sessions.workspace import Workspace
+
+_ACTIONS = ("accept", "decline", "cancel", "respond", "fail")
+"""What a list of who did what calls an answer; of what was said it has nothing."""
 
 
 class Asks:
@@ -40,8 +45,21 @@ class Asks:
     def __init__(self, session: Workspace) -> None:
         self._session, self._inbox = session, session.inbox
         self._person = Person(lambda: session.roots)
+        self.rules = Rules(
+            self.about,
+            lambda: [root.wire() for root in session.roots],
+            (session.wall, session.mono),
+            lambda: session.changed("rules.changed", "rules"),
+            session.models.write,
+            session.inbox.announce,
+        )
+        """What is answered the same each time."""
         roots, limit = RootsList(lambda: session.roots, lambda: session.options), Limit(lambda: session.options)
-        self.answerers: list[Answerer] = [roots, limit, self._person]
+        self.repeats = Repeats(lambda: session.roots)
+        """Which calls are answered as another one was."""
+        self.audience = Audience()
+        """The people in the room, while a presenter lets them answer."""
+        self.answerers: list[Answerer] = [roots, self.repeats, self.rules, self.audience, limit, self._person]
         """Who is asked, in this order."""
         self._road = Road(session.inbox, self.answerers, self._released)
         self.tasks: OrderedDict[str, ReceiverTask] = OrderedDict()
@@ -55,6 +73,7 @@ class Asks:
         done = Signal()
 
         async def deliver(ask: Ask, answer: Answer) -> Delivery:
+            self._session.messages.credit(request.message.seq, answer.by.credit)
             if answer.error is not None:
                 await request.respond({"error": answer.error.wire()})
             else:
@@ -104,6 +123,7 @@ class Asks:
             changed=lambda task: session.changed("task.changed", task.id),
             ended=self._task_ended,
             ids=lambda: f"t{next(session.task_ids)}",
+            credit=session.messages.credit,
         )
         return self._store
 
@@ -145,7 +165,14 @@ class Asks:
         if answer is not None:
             self._inbox.record(ask, answer)
         else:
-            self._inbox.add(ask)
+            try:
+                if session.gate is not None and ask.rule_id is None and session.crowded():
+                    self._inbox.refused += 1
+                    raise InboxFull(f"{session.limits.open_asks_per_identity} questions wait for this person already")
+                self._inbox.add(ask)
+            except InboxFull:
+                self.rules.let_go(ask)
+                raise
         call = session.calls.get(ask.call_id or "")
         for owner in (session.client_tasks.tasks.get(ask.task_id or ""), call):
             if owner is not None:
@@ -176,6 +203,14 @@ class Asks:
             ask.taken_back = True
             self.end(ask, "withdrawn", reason)
 
+    def about(self, ask: Ask) -> About:
+        """What a rule wants to know of an ask: who asks, and which tool was called when."""
+        session = self._session
+        server, call = session.info.server_info, session.calls.get(ask.call_id or "")
+        name = server.get("name") if isinstance(server, dict) else None
+        tool = call.params.get("name") if call is not None and isinstance(call.params, dict) else None
+        return About(name if isinstance(name, str) else "", tool if isinstance(tool, str) else "")
+
     # ---- making asks
 
     def new(
@@ -196,7 +231,7 @@ class Asks:
         several things."""
         session = self._session
         message = session.messages.get(seq)
-        return Ask(
+        ask = Ask(
             id=self._inbox.next_id(),
             kind=asks.kind_of_ask(method, params),
             origin=origin,
@@ -214,7 +249,25 @@ class Asks:
             related_task=related_task,
             log=session.messages,
             about=about,
+            server=session.target_key,
         )
+        self._link(ask)
+        return ask
+
+    def _link(self, ask: Ask) -> None:
+        """Count the rounds of tool use that belong together: those that a request repeats, and those whose results it
+        brings (R3-21)."""
+        if ask.kind != "sampling" or not ask.params.get("tools"):
+            return
+        ask.tool_round = sampling.tool_rounds(ask.params) + 1
+        wanted = sampling.answered_uses(ask.params)
+        for other in reversed(self._inbox.asks.values() if wanted else ()):
+            if other.connection == ask.connection and other.answer and wanted & sampling.uses(other.answer.result):
+                ask.follows, ask.tool_round = other.id, max(ask.tool_round, other.tool_round + 1)
+                break
+        if ask.tool_round > bounds.TOOL_ROUNDS and ask.message_seq is not None:
+            loop = catalogue.many_tool_rounds(number=ask.tool_round)
+            self._session.messages.remark(ask.message_seq, loop, about=ask.about)
 
     def _of(self, request: Incoming, origin: Origin, deliver: Deliver, task: ReceiverTask | None = None) -> Ask:
         """An ask of a request of the server, with the call that caused it."""
@@ -257,7 +310,9 @@ class Asks:
             self._released(ask)
 
     def _released(self, ask: Ask) -> None:
-        """A call goes on once none of its asks is open, and its time limit once none is that may be its own."""
+        """A call goes on once none of its asks is open, and its time limit once none is that may be its own. Whoever
+        drafted an answer is done."""
+        self._session.models.stop(ask)
         call = self._session.calls.get(ask.call_id or "")
         if call is not None and not any(other.call_id == call.id for other in self._inbox.open):
             self._session.calls.waits(call, False)
@@ -277,9 +332,48 @@ class Asks:
         Raises Invalid with the fields that are wrong, unless `force` sends it all the same; Gone when it is settled."""
         if ask.state not in ("open", "held"):
             raise Gone(ask.words())
+        self._not_in_other_hands(ask, claimant(by))
         if said.get("action") == "respond" and "request" in said:
             self.edit(ask, said["request"])
         await self._road.send(ask, self._person.says(ask, said, by))
+        if (gate := self._session.gate) is not None:
+            said_so = next((one for one in _ACTIONS if one == said.get("action")), "answer")
+            gate.answered(by, ask.kind, said_so, self._session.target)
+
+    async def give(self, ask: Ask, answer: Answer) -> None:
+        """Send an answer that is made already; returns once it has left, or is held. Raises as `answer` does."""
+        await self._road.send(ask, answer)
+
+    def touch(self, ask: Ask, *, keep: bool = False, by: Identity | None = None, take_over: bool = False) -> None:
+        """Somebody has an ask in hand: no rule and no model answers it until a minute of silence has passed, and none
+        at all when they `keep` it. In a team nobody else does either, unless they `take_over`.
+
+        Raises Gone when it is settled, Conflict while somebody else has it."""
+        who = None if by is None else claimant(by)
+        if not take_over:
+            self._not_in_other_hands(ask, who)
+        is_new = not ask.claimed_for(self._session.wall()) or ask.claimed_by != who
+        self._inbox.claim(ask, inf if keep else bounds.CLAIM_SECONDS, who)
+        if is_new and (ask.rule_id is not None or who is not None):
+            self._session.start_soon(self._silent, ask, who)
+
+    def let_go(self, ask: Ask) -> None:
+        """Whoever had an ask in hand may answer it no longer."""
+        if ask.state == "open":
+            self._inbox.let_go(ask)
+
+    def _not_in_other_hands(self, ask: Ask, who: Claimant | None) -> None:
+        other = ask.claimed_by if ask.state == "open" and ask.claimed_for(self._session.wall()) else None
+        if who is not None and other is not None and other.id != who.id:
+            raise Conflict(f"{other.name} is answering this. Take over to answer it yourself.")
+
+    async def _silent(self, ask: Ask, who: Claimant | None) -> None:
+        """Say so when a person has let go of an ask that a rule will answer, or somebody else may."""
+        # Each touch lets it last longer.
+        while ask.state == "open" and 0 < (left := ask.claimed_for(self._session.wall())) < inf:  # noqa: ASYNC110
+            await anyio.sleep(left)
+        if ask.state == "open" and not ask.claimed_for(self._session.wall()) and ask.claimed_by == who:
+            self._inbox.announce(ask)
 
     def edit(self, ask: Ask, request: Any) -> None:
         """Change the request of a sampling before it is used; None is as it came (R3-02). The server hears nothing.
@@ -296,3 +390,8 @@ class Asks:
                 raise Invalid("This is no sampling request any more.", {"/request": [fault.message]}) from None
         ask.edit(request)
         self._session.changed("ask.changed", ask.id)
+
+
+def claimant(by: Identity) -> Claimant | None:
+    """Who has an ask in hand, by name in a team; local mode has one person."""
+    return Claimant(by.id, by.name) if by.role else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from app import bounds
-from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress, ReplyHead
+from app.core.calls import Call, CallError, CallLog, CallState, Leg, Progress, ReplyHead, tool_or_method
 from app.core.errors import Conflict
 from app.core.json import text as jsontext
 from app.core.json.text import THREAD_ABOVE, parse_async, whole
@@ -31,7 +31,7 @@ from app.protocol.judge import judge
 from app.protocol.links.base import LinkError, RequestLost
 from app.protocol.requests import Outgoing, Reply
 from app.protocol.timeout import CallTimeout, OutOfTime
-from app.sessions.identity import Identity
+from app.sessions.identity import PARLEY, Identity
 from app.sessions.tasks.choice import as_task_or_not
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ class Calls(Mapping[str, Call]):
     def __init__(self, session: Workspace) -> None:
         self._session = session
         self._calls: dict[str, Call] = {}
-        self._ids = itertools.count(1)
+        self._ids, self._quiet_ids = itertools.count(1), itertools.count(1)
+        """People see calls 1, 2, 3: what Parley sends quietly, such as lists, is counted apart."""
         self._reply_bytes = 0
         self._latest: tuple[bytes, Any] | None = None
         """The reply that came last, when it is small, with its result: whoever waited for it looks at once."""
@@ -105,7 +106,7 @@ class Calls(Mapping[str, Call]):
     def new(self, method: str, params: dict[str, Any] | None, *, by: str, quiet: bool = False) -> Call:
         """A call that is kept and not sent; old ones that are over leave for it."""
         call = Call(
-            id=f"c{next(self._ids)}",
+            id=f"q{next(self._quiet_ids)}" if quiet else f"c{next(self._ids)}",
             method=method,
             params=params,
             started_at=self._session.wall(),
@@ -144,6 +145,8 @@ class Calls(Mapping[str, Call]):
         options, most = self._session.options, self._session.limits.calls_running
         if len(self._runs) >= most:
             raise Conflict(f"{most} calls are running already. Wait for one, or cancel one.")
+        if (gate := self._session.gate) is not None and by.id != PARLEY.id:
+            gate.calls(by, tool_or_method(method, params), self._session.target)
         call = self.new(method, params, by=by.kind, quiet=quiet)
         call.notification, call.as_task = notification, as_task
         for finding in findings:
@@ -317,10 +320,12 @@ class Calls(Mapping[str, Call]):
         if call.wait(waits):
             self._set_limit(call)
 
-    def hold(self, call: Call, held: bool) -> None:
+    def hold(self, call: Call, held: bool, *, for_sign_in: bool = False) -> None:
         """The time limit of a call stands still, or goes on, for an ask that may be its own or that of another call
-        (R5-05). The call keeps its state: nobody knows whether it waits."""
+        (R5-05). The call keeps its state: nobody knows whether it waits; of a sign-in it is known, and said."""
         run = self._runs.get(call.id)
+        if for_sign_in:
+            call.signs_in = held
         if run is not None and run.timeout is not None and not call.settled and held != run.held:
             run.held = held
             self._set_limit(call)

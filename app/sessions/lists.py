@@ -83,6 +83,8 @@ class Lists:
         """Lists that changed while they were read, and the message that said so."""
         self._restless: dict[ListName, _Restless] = defaultdict(_Restless)
         self._kept: dict[ListName, Listing] = {}
+        self._stale = False
+        """What is shown is from the connection before: the new one is not ready yet."""
         self._read_from = ""
         """The target that all this is from."""
         self.by_page: set[ListName] = set()
@@ -103,8 +105,17 @@ class Lists:
     # ---- when to read
 
     def reset(self) -> None:
-        """A new connection begins: nothing is known yet. Cursors do not outlive a connection (R5-26). What the server
-        called fresh is kept aside, for the very same target (R6-52)."""
+        """A new connection begins. What was last known of the very same target is shown until it is ready, and stays
+        when it fails; of another target nothing is known yet."""
+        if self._read_from == self._place():
+            self._stale = True
+        else:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Begin anew. Cursors do not outlive a connection (R5-26). What the server called fresh is kept aside, for the
+        very same target (R6-52)."""
+        self._stale = False
         now, place = self._session.wall(), self._place()
         read = {**self._kept, **self._of} if self._read_from == place else {}
         self._kept = {name: one for name, one in read.items() if one.fresh(now)}
@@ -119,6 +130,8 @@ class Lists:
 
     def connected(self) -> None:
         """The connection is ready."""
+        if self._stale:
+            self._forget()
         for name in _AT_ONCE:
             self._load_or_keep(name)
 
@@ -279,6 +292,8 @@ class Lists:
             before.state = "ready" if before.at is not None and before.error is None else before.state
             listing.news = _news(before, listing, kind.known_by)
         self._of[name] = listing
+        if listing.state == "ready":
+            session.listed(name, len(listing.items))
         state = self._restless[name]
         state.read_at = session.mono()
         listing.restless = state.seq
@@ -295,6 +310,13 @@ class Lists:
         listing.at = self._session.wall()
         self._of[name] = listing
         self._session.changed("listing.changed", name)
+
+    def put(self, name: str, listing: Listing, *, by_page: bool) -> None:
+        """Put a list in its place as it was written down."""
+        for known in LISTS:
+            if known == name:
+                self._of[known] = listing
+                self.by_page = self.by_page | {known} if by_page else self.by_page - {known}
 
     def _freshen(self, listing: Listing, result: Any) -> None:
         """How long a list may be used again: as long as the page of it that is stale first."""

@@ -17,7 +17,7 @@ import anyio
 
 from app import bounds
 from app.core import asks
-from app.core.asks import Answer, Ask, Delivery
+from app.core.asks import Answer, Ask, Claimant, Delivery
 from app.core.calls import Call, Round, StatePlan
 from app.core.errors import Conflict, Gone, Invalid, RpcError
 from app.core.inbox import InboxFull
@@ -217,13 +217,13 @@ class Rounds:
         self._session.changed("call.changed", ask.call_id or "")
         return "held"
 
-    def reopen(self, ask: Ask) -> None:
+    def reopen(self, ask: Ask, by: Claimant | None = None) -> None:
         """Take a held answer back, to give another one. Raises Gone when it is not held, or its round is complete."""
         call = self._session.calls.get(ask.call_id or "")
         turn = next((each for each in call.rounds if ask.id in each.asks.values()), None) if call is not None else None
         if turn is not None and ask.state == "held" and turn.asks.keys() <= turn.answers.keys():
             raise Gone(_ON_THEIR_WAY)
-        self._session.inbox.reopen(ask)
+        self._session.inbox.reopen(ask, by)
         if turn is not None:
             turn.answers = {key: answer for key, answer in turn.answers.items() if turn.asks.get(key) != ask.id}
         self._session.changed("call.changed", ask.call_id or "")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,10 @@ class ServerLog:
         self.count = 0
         self.loggers: dict[str, int] = {}
         """Who logs, and how often."""
+
+    def put(self, lines: Iterable[LogLine], count: int, loggers: dict[str, int]) -> None:
+        """Have just these lines, of so many."""
+        self._lines, self.count, self.loggers = deque(lines, maxlen=bounds.SERVER_LOG_LINES), count, dict(loggers)
 
     def write(self, params: dict[str, Any], seq: int, at: float) -> None:
         """Keep one notification."""

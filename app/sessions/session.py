@@ -15,15 +15,16 @@ from pydantic import ValidationError
 
 from app import bounds
 from app.core.connection import ConnectionInfo, Side, Step
-from app.core.errors import Conflict, Invalid, Trouble, own_fault
+from app.core.errors import Conflict, Invalid, Trouble, ending, own_fault
 from app.core.options import LIVE_OPTIONS, Options, Root, misfit
 from app.core.rules import catalogue
 from app.core.signal import Signal
-from app.core.targets import AnyTarget
+from app.core.targets import AnyTarget, HttpTarget
 from app.core.wire import Message
 from app.protocol.connection import Connection
 from app.protocol.handshake import Agreed
 from app.sessions.identity import PARLEY, Identity
+from app.sessions.sign_in import SignIns
 from app.sessions.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("parley.sessions")
 
+_ENDED = frozenset({"exit", "closed-stdout"})
+"""Troubles of a process that ended, and may have said why."""
 _ALONE_SECONDS = 0.01
 """A frame that nobody asked for and that follows another sooner is one of many."""
 
@@ -45,25 +48,59 @@ class Session(Workspace):
         self._ended.set()
         self._stderr_mark = 0
         self._probe_anew = False
+        self._kept: AnyTarget | None = None
+        """What is remembered of a target that has something of this session alone."""
         self._told = float("-inf")
         """Monotonic: when the last frame came that nobody waits for."""
         self._began = self.mono()
+        self._reached = False
+        """Whether it was ever connected."""
+
+    @property
+    def never_connected(self) -> bool:
+        # Not when it is Parley that ends: then nobody has anything to type again. Nor when the server wants a sign-in:
+        # that goes on here.
+        ended = self.info.state in ("lost", "closed") and not self._reached
+        return ended and not self._registry.closing and self.sign_in.current is None
+
+    @property
+    def lasting_target(self) -> AnyTarget | None:
+        return self._kept or self.target
+
+    @property
+    def dials(self) -> bool:
+        return True
+
+    @property
+    def counts(self) -> bool:
+        return self.info.state != "lost" and not self.never_connected
 
     # ---- connecting
 
-    def connect(self, target: AnyTarget, options: Options, *, by: Identity, probe: bool = False) -> None:
+    def connect(
+        self, target: AnyTarget, options: Options, *, by: Identity, probe: bool = False, kept: AnyTarget | None = None
+    ) -> None:
         """Begin to connect and return at once; watch `info.state`. Raises Conflict while connected.
 
-        With `probe` it is found out anew which era the target speaks, whatever is remembered of it."""
+        With `probe` it is found out anew which era the target speaks, whatever is remembered of it. `kept` is what is
+        remembered in the place of a target that has something of this session alone."""
         if self.closed:
             raise Conflict("This session is closed.")
         if self.info.state in ("connecting", "ready"):
             raise Conflict("This session is connected already. Disconnect first, or open another session.")
-        self.target, self.options = target, options
-        self._registry.remember(by, target, options)
+        if self._registry.gate is not None:
+            self._registry.gate.connects(by, target)
+        if kept is None and target == self.target:
+            kept = self._kept
+        self.target, self.options, self._kept = target, options, kept
+        self.sign_in.connects()
+        self._registry.remember(by, kept or target, options)
+        self.kept_rules.connecting()
         logger.info("session %s connects over %s, asked by a %s", self.id, target.transport, by.kind)
         self._probe_anew = probe
         self._begin(target, options, None)
+        for told in self._registry.when_connecting:
+            told(self)
 
     def _begin(self, target: AnyTarget, options: Options, renewed: str | None) -> None:
         """Begin a connection once the one before is gone. `renewed` says why nobody had to ask for it."""
@@ -85,10 +122,11 @@ class Session(Workspace):
         before, self._ended = self._ended, Signal()
         self.start_soon(self._live, self.info, target, options, before, self._ended)
 
-    async def disconnect(self) -> None:
-        """Close the connection; returns when the child is gone. The session and its history stay."""
+    async def disconnect(self, trouble: Trouble | None = None) -> None:
+        """Close the connection; returns when the child is gone. The session and its history stay. With a trouble it is
+        not its person who wants that, and they read why."""
         if self.info.state in ("connecting", "ready"):
-            self._end_of_connection("closed", None)
+            self._end_of_connection("closed" if trouble is None else "lost", trouble)
         if self._connecting is not None:
             self._connecting.cancel()
         await self._ended.wait()
@@ -149,8 +187,12 @@ class Session(Workspace):
         if trouble is not None:
             words = self.stderr.tail(self.limits.stderr_last_words, self._stderr_mark)
             trouble = replace(trouble, last_words=trouble.last_words or words)
+            if trouble.kind in _ENDED and not trouble.heading:
+                trouble = replace(trouble, heading=ending(trouble, started=self.info.ready_at is not None))
             if self.info.state == "connecting":
                 self.step(trouble.message)
+        if self.info.state == "ready":
+            self._seen_now()
         self.info.state, self.info.trouble = state, trouble
         self.info.ended_at, self.info.pid = self.wall(), None
         self.info.deadline_at = self.info.waits = None
@@ -166,6 +208,18 @@ class Session(Workspace):
         self.changed("connection.changed", "connection")
 
     # ---- what the connection tells us (its Host)
+
+    @property
+    def credentials(self) -> SignIns | None:
+        """How it proves who it is to a server over HTTP."""
+        return self.sign_in if isinstance(self.target, HttpTarget) else None
+
+    def signed_in(self) -> None:
+        """There is a token: what failed for the want of one is tried again, by itself."""
+        trouble, target = self.info.trouble, self.target
+        wanted = trouble is not None and trouble.kind in ("http-401", "http-403")
+        if self.info.state == "lost" and wanted and target is not None and not self.closed:
+            self._begin(target, self.options, None)
 
     def heard(self, message: Message) -> None:
         """A frame came in. What somebody waits for, and what comes alone, gets a moment in which the bulk of others
@@ -201,10 +255,12 @@ class Session(Workspace):
         side: Side = "parley",
         seq: int | None = None,
         code: str | None = None,
+        expected: bool = False,
     ) -> None:
         """Say one step of how the connection came about."""
         if len(self.info.steps) < bounds.STEPS:
-            self.info.steps.append(Step((self.mono() - self._began) * 1000, text, side, seq, code))
+            after = (self.mono() - self._began) * 1000
+            self.info.steps.append(Step(after, text, side, seq, code, self.info.starts, expected))
         self.changed("connection.changed", "connection")
 
     def opened(self, transport: str, pid: int | None) -> None:
@@ -212,6 +268,9 @@ class Session(Workspace):
         self.info.transport, self.info.pid = transport, pid
         self.messages.link_opened()
         # A second start speaks for itself: the words of the first are not its last words.
+        if pid is not None and self.info.starts:
+            self.stderr.set_aside(self._stderr_mark)
+        self.info.starts += 1
         self._stderr_mark = self.stderr.count
         self.stderr.probe_over(at_once=True)
         label = "" if self.target is None else self.target.label
@@ -240,11 +299,26 @@ class Session(Workspace):
         info.client_capabilities, info.instructions = agreed.client_capabilities, agreed.instructions
         info.ready_at, info.deadline_at, info.waits = now, None, None
         info.connect_ms = (self.mono() - self._began) * 1000
+        self._reached = True
+        self._seen_now()
         self.step("Ready")
         self.lists.connected()
         self.client_tasks.connected()
         self.subscriptions.connected()
         self._say_log_level()
+
+    def listed(self, name: str, count: int) -> None:
+        """Remember how many tools the server has, for the list of servers."""
+        if name == "tools":
+            self._seen_now(count)
+
+    def _seen_now(self, tools: int | None = None) -> None:
+        """Remember what the target leads to."""
+        lasting = self.lasting_target
+        if lasting is not None:
+            known = isinstance(self.info.server_info, dict)
+            name, revision = self.label if known else "", self.info.protocol_version or ""
+            self._registry.reached(self.owner, lasting, name, revision, tools)
 
     def notified(self, method: str, params: dict[str, Any], message: Message) -> None:
         """A notification arrived: log lines go to the call that runs, list changes to the listing."""
@@ -309,6 +383,7 @@ class Session(Workspace):
     async def close(self) -> None:
         """End the connection and forget nothing that a reader still holds; afterwards nobody finds it."""
         self.closed = True
+        self.sign_in.end()
         await self.disconnect()
         await super().close()
 

@@ -36,6 +36,9 @@ _T = TypeVar("_T")
 class Database:
     """The file below a directory; without a directory nothing is kept. No method raises for a fault of the disk."""
 
+    is_shared = False
+    """Whether other replicas write there too."""
+
     def __init__(self, directory: Path | None, scrub: Scrub, max_pages: int | None = None) -> None:
         self.path = None if directory is None else directory / FILE
         self.trouble = ""

@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from app.store import sqlite, tables
+from app.store import sqlite, tables, team_tables  # noqa: F401 (the tables of a team are there once they are named)
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 logger = logging.getLogger("parley.store")
 
-VERSION: Final = 2
+VERSION: Final = 10
 """The form of the file, as its `user_version`: the number of the last migration. An older Parley refuses a higher one.
 Files with 1 were written before there were migrations."""
 _CLEANED: Final = 0x5061726C
@@ -61,13 +61,27 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
 
 def rows(file: sqlite3.Connection, table: str, query: str) -> list[tuple[Any, ...]]:
     """What a query finds; nothing when its table is younger than the file."""
+    return file.execute(query).fetchall() if has(file, table) else []
+
+
+def has(file: sqlite3.Connection, table: str) -> bool:
+    """Whether a file has a table of this name."""
+    if not isinstance(file, sqlite3.Connection):  # the reader of another kind of store
+        return bool(file.has(table))
     known = file.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone()
-    return file.execute(query).fetchall() if known else []
+    return known is not None
 
 
 def version(execute: Callable[[str], Any]) -> int:
     """The form of a file, asked through any kind of connection."""
     return int(execute("PRAGMA user_version").fetchone()[0])
+
+
+def is_latest(file: sqlite3.Connection) -> bool:
+    """Whether a store has the form of this version; one of several replicas sees to that itself."""
+    if not isinstance(file, sqlite3.Connection):
+        return True
+    return version(file.execute) == VERSION
 
 
 def is_empty(execute: Callable[[str], Any]) -> bool:
@@ -83,6 +97,8 @@ def is_current(path: Path) -> bool:
 
 def is_clean(file: sqlite3.Connection) -> bool:
     """Whether nothing of what was once deleted can be read in a file."""
+    if not isinstance(file, sqlite3.Connection):  # a store that no older Parley wrote to
+        return True
     return bool(file.execute("PRAGMA application_id").fetchone()[0] == _CLEANED)
 
 

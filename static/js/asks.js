@@ -1,6 +1,6 @@
-// Asks in the page: their cards, what was typed into them, the alert for a new one, and the time that is left.
-import { clock, left, SOON, since } from './decide.js';
-import { $, $$, base, browser, make, modified, root, tab, write } from './page.js';
+// Asks in the page: their cards, what was typed into them, and the time that is left.
+import { sync } from './form.js';
+import { $, $$, base, make, modified, root, tab, write } from './page.js';
 
 // ==== drafts: what was typed and not sent is kept in this tab, and stays readable when the ask is over
 
@@ -29,16 +29,23 @@ const meet = (card) => {
 const isTouched = (field, first) => current(field) !== (first?.get(field.id) ?? initially(field));
 
 // ---- in words
-const labelOf = (field) => (field.labels?.[0]?.childNodes[0]?.textContent || field.name).trim();
+const labelOf = (field) => {
+  const [label] = field.labels ?? [];
+  const named = field.dataset.label ?? $('.ttl2', label ?? field)?.textContent ?? label?.childNodes[0]?.textContent;
+  return (named || field.name).trim();
+};
 const answerOf = (field) => {
   if (field.type === 'checkbox') return field.checked ? 'yes' : 'no';
+  if (field.name.endsWith('#as')) return { out: 'not set', empty: '""', null: 'null' }[field.value] ?? '';
   if (field.tagName !== 'SELECT') return field.value;
   return [...field.selectedOptions].map((option) => option.text).join(', ');
 };
 /** What a person would want back: the one text they wrote, or each field with its label. */
 const wordsIn = (card) => {
   const first = firsts.get(card.dataset.ask);
-  const mine = fields(card).filter((field) => isTouched(field, first) && (field.type !== 'radio' || field.checked));
+  const isMine = (field) =>
+    !['as', 'by', 'tool'].includes(field.name) && isTouched(field, first) && (field.type !== 'radio' || field.checked);
+  const mine = fields(card).filter(isMine);
   if (mine.length === 1 && mine[0].tagName === 'TEXTAREA') return mine[0].value;
   return mine.map((field) => `${labelOf(field)}: ${answerOf(field)}`).join('\n');
 };
@@ -66,7 +73,9 @@ const restoreDraft = (card) => {
     if (!field || !card.contains(field)) continue;
     if (isBox(field)) field.checked = value;
     else field.value = value;
+    if (isTouched(field)) field.closest('.how, .failing')?.setAttribute('open', '');
   }
+  for (const field of $$('[data-f]', card)) sync(field);
 };
 const forgetDraft = (ask) => tab.remove(draftKey(ask));
 /** The request of an ask was edited, and Parley keeps that: its fields are as they were when they came. */
@@ -77,6 +86,15 @@ const forgetEdits = (card) => {
   }
   keepDraft(card);
 };
+/** What was typed into the request went to a model with it: its form is made of what is in force now. */
+const renewEdits = (card) => {
+  const fields = $('.edit-fields', card);
+  if (!$('[name^=edit-]', fields)) return;
+  forgetEdits(card);
+  fields.closest('details').open = false;
+  const url = $('form.in', card).getAttribute('action'); // a button is called action, too
+  htmx.ajax('GET', `${url.slice(0, url.lastIndexOf('/'))}?edit=1`, { target: fields, swap: 'innerHTML' });
+};
 /** Forget the drafts of asks that this session no longer shows. */
 const pruneDrafts = () => {
   const start = draftKey('');
@@ -85,21 +103,137 @@ const pruneDrafts = () => {
   }
 };
 
-// ==== cards: what was typed stays, a settled card says so and takes no more, and the keyboard finds the next one
+// ==== cards: an answered one becomes a line and joins the answered ones; one that ended under somebody's hands keeps what
+// was typed and takes no more; the keyboard finds the next one
+
+const LINGERS = 4000;
+const SHRINKS = 160;
+const MANY = 3;
+const NEXT_COMES = 1200;
 
 const cardOf = (ask, list = '') => $(`${list} #ask-${CSS.escape(ask)}`);
+const isOver = (card) => ['answered', 'withdrawn', 'expired', 'lost'].includes(card.dataset.s);
+const isWaiting = (card) => card.dataset.s === 'open';
+/** Answered, and on its way, or held until the others of its round are answered. */
+const isLeaving = (card) => ['held', 'sending'].includes(card.dataset.s);
+const waiting = () =>
+  $$(':is(#asks, .in-place) > .ask').filter((card) => isWaiting(card) && !$('[data-settled]', card));
+const isIn = (card, list) => card.parentElement?.id === list;
 
-// ---- a card whose ask is settled: what was typed stays readable, and takes no more
+// ---- an answer of this tab is under way: how tall its card was, and whether the keyboard was in it
+const under = new Map();
+
+/** The line of an ask that is over, in place of its card. */
+const shrink = (card) => {
+  if (card.closest('.in-place')) return; // the page that has it draws what became of it
+  const { ask } = card.dataset;
+  if (!under.has(ask)) under.set(ask, { height: card.offsetHeight, focus: card.contains(document.activeElement) });
+  htmx.ajax('GET', `${base()}/asks/${ask}`, { target: `#ask-${CSS.escape(ask)}`, swap: 'outerHTML' });
+};
+/** A line came in place of a card: it shrinks to it. The keyboard goes on to the next ask if the answer was given there. */
+const line = (card) => {
+  const details = $('details', card);
+  if (card.closest('.letter-list')) details.open = true;
+  if (isIn(card, 'settled')) details.open = false;
+  if (!isIn(card, 'asks')) return;
+  details.open = false;
+  const { height, focus, sent } = under.get(card.dataset.ask) ?? {};
+  under.delete(card.dataset.ask);
+  if (height && !matchMedia('(prefers-reduced-motion: reduce)').matches) {
+    const shape = (from) => ({ height: `${from}px`, overflow: 'hidden' });
+    card.animate([shape(height), shape(card.offsetHeight)], { duration: SHRINKS, easing: 'ease-out' });
+  }
+  if (focus && (document.activeElement === document.body || card.contains(document.activeElement))) {
+    const open = $$('#asks > .ask').filter((one) => one === card || isWaiting(one));
+    const at = open.indexOf(card);
+    const after = sent && (open[at + 1] ?? open[at - 1]);
+    if (after) goTo(after);
+    else $('summary', card).focus({ preventScroll: true });
+    if (sent && !after) expectNext(card);
+  }
+  oneOpen();
+  if (isOver(card)) setTimeout(retire, LINGERS, card);
+};
+
+// ---- the next ask of the same call often comes a moment after the answer: the keyboard goes on to it, unless its owner
+// has gone on to something else by then
+let expected = null;
+const expectNext = ({ dataset }) => {
+  if (!dataset.call) return;
+  expected = { call: dataset.call, until: performance.now() + NEXT_COMES, from: document.activeElement };
+};
+const comeNext = (card) => {
+  const { call, until, from } = expected ?? {};
+  if (!call || card.dataset.call !== call || performance.now() > until) return;
+  expected = null;
+  const here = document.activeElement;
+  if (here === from || here === document.body) goTo(card);
+};
+for (const sign of ['pointerdown', 'keydown', 'wheel']) {
+  const cancel = () => {
+    expected = null;
+  };
+  addEventListener(sign, cancel, { capture: true, passive: true });
+}
+/** Of those that wait at least the oldest stands open. */
+const oneOpen = () => {
+  const open = waiting();
+  if (open.length && !open.some((one) => $('details', one).open)) $('details', open[0]).open = true;
+};
+/** A line joins the answered ones; not while somebody reads it, and not unseen. */
+const retire = (card) => {
+  if (!card.isConnected || !isIn(card, 'asks')) return;
+  const details = $('details', card);
+  const wait = (target, sign) => target.addEventListener(sign, () => retire(card), { once: true });
+  if (details.open) return wait(details, 'toggle');
+  if (document.hidden) return wait(document, 'visibilitychange');
+  const hadFocus = card.contains(document.activeElement);
+  cardOf(card.dataset.ask, '#settled >')?.remove();
+  $('#settled').prepend(card);
+  if (!hadFocus) return;
+  // Once the inbox has noticed that it is empty (room.js), which it does before this.
+  queueMicrotask(() =>
+    $$('#past > summary, #inbox-open')
+      .find((one) => one.checkVisibility())
+      ?.focus({ preventScroll: true }),
+  );
+};
+
+// ---- what was typed and not sent: it stays readable below the open asks, until it is dismissed
+/** A card with a form, whose ask is over: it says so and takes no more. */
 const settle = (card) => {
-  const word = $('[data-settled]', card)?.dataset.settled;
+  const state = $('[data-settled]', card);
+  const word = state?.dataset.settled;
   const set = $('fieldset.plain-set', card);
+  const hadFocus = card.contains(document.activeElement);
   if (set) set.disabled = word !== undefined;
-  if (!word || word === 'sending') return;
+  // The answers of a round have left: what was a line says now what became of it.
+  if (!set && isLeaving(card) && word && word !== card.dataset.s && isIn(card, 'asks')) return shrink(card);
+  if (!set || !word || word === 'sending') return;
+  if (!isWaiting(card)) return offer(card);
+  // The answer of this tab: the line comes with what the server replied.
+  if (under.get(card.dataset.ask)?.sent) return;
+  // What a model had written for an ask that was taken back stays too, and is grey.
+  if (!wordsIn(card) && (word === 'answered' || !$('[data-draft]:not(:empty), .answer', card))) return shrink(card);
   card.dataset.s = word;
   card.removeAttribute('hx-morph-skip');
-  for (const time of $$('time[data-deadline], time[data-since]', card)) time.replaceWith(word);
+  const use = $('summary > .tag > use', card);
+  use?.parentElement.setAttribute('class', word === 'answered' ? 'i ok' : 'i dim');
+  use?.setAttribute('href', `${use.getAttribute('href').split('#')[0]}#${state.dataset.mark}`);
+  write($('.kind', card), `${$('.kind', card).textContent}, ${state.dataset.word}`);
+  const { at } = state.dataset;
+  const left = $('summary > .left', card);
+  left?.replaceChildren(at ? make('time', { datetime: at, text: at.slice(11, 19) }) : '');
   for (const bar of $$('progress.ttl', card)) bar.remove();
   offer(card);
+  $('details', card).open = true;
+  if (isIn(card, 'asks')) $('#kept').append(card);
+  oneOpen();
+  if (!hadFocus) return;
+  // Whoever is typing types on: into nothing, not into a command of the page.
+  const place = $('.ask-state', card);
+  place.tabIndex = -1;
+  place.focus();
 };
 const offer = (card) => {
   const hasForm = !!$('form.in', card);
@@ -112,89 +246,147 @@ const offer = (card) => {
   $('[data-typed] pre', card).textContent = text;
   $('[data-typed]', card).hidden = false;
 };
-const count = () => {
-  const number = $('#n-settled');
-  if (!number) return;
-  write(number, String($$('#settled > li').length));
-  $('#past').hidden = number.textContent === '0';
+/** A line of which this tab has what was typed and not sent: it stands open until somebody dismisses it. */
+const keep = (card) => {
+  offer(card);
+  const draft = draftOf(card.dataset.ask);
+  if (!$('#kept') || !draft?.words || draft.away) return;
+  $('#kept').append(card);
+  $('details', card).open = true;
 };
-const look = (node) => {
-  if (node.nodeType !== Node.ELEMENT_NODE) return;
-  const card = node.closest('.ask');
-  if (card && node.matches('[data-settled]')) return settle(card);
-  if (card && node.matches('.edit-fields > *')) return restoreDraft(card);
-  for (const one of node.matches('.ask') ? [node] : $$('.ask', node)) {
-    if (one.dataset.s !== 'open') {
-      offer(one);
-      continue;
-    }
-    const isNew = isUnmet(one);
-    restoreDraft(one);
-    if (isNew) tuck([one]);
-  }
+const putAway = async (card) => {
+  const { ask } = card.dataset;
+  const draft = draftOf(ask);
+  if (draft) tab.set(draftKey(ask), JSON.stringify({ ...draft, away: true }));
+  card.dataset.away = '1';
+  card.remove();
+  if ($('#settled')) await htmx.ajax('GET', `${base()}/asks/${ask}`, { target: '#settled', swap: 'afterbegin' });
+};
+const dismiss = async (cards) => {
+  await Promise.all(cards.map(putAway));
+  $$('#next-ask, #past > summary, #inbox-open, #inbox-title')
+    .find((one) => one.checkVisibility())
+    ?.focus();
 };
 // The whole list came anew, and an ask is no longer in it: it was settled meanwhile. What was typed in its card must
 // not go with the card.
 const rescue = (card) =>
   setTimeout(() => {
-    const list = $('#asks');
     const { ask } = card.dataset;
-    if (!list || card.dataset.away || cardOf(ask, '#asks') || !draftOf(ask)?.words) return;
+    if (!$('#asks') || card.dataset.away || cardOf(ask, ':is(#asks, #kept) >') || !draftOf(ask)?.words) return;
     const twin = cardOf(ask, '#settled >');
-    if (twin) {
-      offer(twin);
-      $('details', twin).open = true;
-      list.append(twin);
-      return;
-    }
-    const text = 'This was settled meanwhile. What you had typed stays below.';
-    list.append(card);
-    $('.ask-state', card).replaceChildren(make('p', { name: 'dim', text, 'data-settled': 'settled' }));
+    if (twin) return keep(twin);
+    const text = 'This was settled meanwhile. You had typed:';
+    $('#kept').append(card);
+    const over = { 'data-settled': 'settled', 'data-mark': 'over', 'data-word': 'over', 'data-at': '' };
+    $('.ask-state', card).replaceChildren(make('p', { name: 'dim', text, ...over }));
   }, 150);
-const putAway = async (card) => {
-  card.dataset.away = '1';
-  card.remove();
-  if (!$('#settled')) return;
-  await htmx.ajax('GET', `${base()}/asks/${card.dataset.ask}`, { target: '#settled', swap: 'afterbegin' });
-  const back = cardOf(card.dataset.ask, '#settled >');
-  if (back) $('details', back).open = false;
-  const next = $('#next-ask');
-  (next?.checkVisibility() ? next : $('#inbox-title'))?.focus();
-};
 
-// ---- on a narrow page the inbox stands above the page: one ask is open there, the others wait folded
-const tuck = (cards) => {
-  if (!matchMedia('(max-width: 70rem)').matches) return;
-  const open = $$('.app > .inbox #asks > .ask[data-s=open]');
-  for (const card of cards) {
-    const isFirst = open.indexOf(card) <= 0;
-    if (!isFirst && !draftOf(card.dataset.ask) && !card.contains(document.activeElement)) {
-      $('details', card).open = false;
+const count = () => {
+  if (!$('#past')) return;
+  // A list that came anew has those again that are kept here.
+  for (const { dataset } of $$('#kept > .ask')) cardOf(dataset.ask, '#settled >')?.remove();
+  const settled = $$('#settled > li');
+  write($('#n-settled'), String(settled.length));
+  write($('#strip-settled'), String(settled.length));
+  const last = settled[0] && $('.left > time', settled[0]);
+  const told = $('#last-settled');
+  if ($('time', told)?.dateTime !== last?.dateTime)
+    told.replaceChildren(...(last ? [', last ', last.cloneNode(true)] : []));
+  $('#past').hidden = !settled.length;
+};
+const look = (node) => {
+  if (node.nodeType !== Node.ELEMENT_NODE) return;
+  const card = node.closest('.ask');
+  if (card && node.matches('[data-settled]')) return settle(card);
+  if (card && node.matches('.edit-fields > *, .uses > *, .answer')) restoreDraft(card);
+  withModels(node);
+  for (const one of node.matches('.ask') ? [node] : $$('.ask', node)) {
+    if ((isOver(one) || isLeaving(one)) && !$('form.in', one)) {
+      if (isOver(one)) offer(one);
+      line(one);
     }
+    if (!isWaiting(one)) continue;
+    const isNew = isUnmet(one);
+    under.delete(one.dataset.ask);
+    restoreDraft(one);
+    if (!isNew) continue;
+    tuck([one]);
+    if (isIn(one, 'asks')) comeNext(one);
   }
 };
+
+// ---- of many asks one is open and the others wait folded: the one that somebody works on, else the oldest. On a narrow
+// page, where the inbox stands above the page, of any number
+const isNarrow = () => !!$('.app > .inbox') && matchMedia('(max-width: 56rem)').matches;
+const tuck = (cards) => {
+  const open = waiting();
+  if (open.length <= MANY && !isNarrow()) return;
+  const kept = open.find((one) => one.contains(document.activeElement)) ?? open[0];
+  for (const card of open.length > MANY ? open : cards) {
+    if (!isIn(card, 'asks')) continue;
+    if (card !== kept && !(isNarrow() && draftOf(card.dataset.ask))) $('details', card).open = false;
+  }
+};
+document.addEventListener(
+  'toggle',
+  ({ target }) => {
+    const card = target.open && target.matches?.('#asks > .ask > details') && target.parentElement;
+    if (!card || !isWaiting(card) || waiting().length <= MANY) return;
+    for (const other of waiting()) if (other !== card) $('details', other).open = false;
+    card.scrollIntoView({ block: 'nearest' });
+  },
+  true,
+);
+
+// ---- somebody is at an ask: neither a rule nor a model answers it then. Said when they focus or type, and anew while
+// they go on; not when it was the page that led the keyboard there
+const CLAIMS = 20_000;
+const claims = new Map();
+let isLed = false;
+const claim = (target) => {
+  const form = !isLed && target.closest?.('.ask[data-s=open] form.in[action]');
+  const { ask } = form ? form.closest('.ask').dataset : {};
+  if (!ask || performance.now() - (claims.get(ask) ?? -CLAIMS) < CLAIMS) return;
+  claims.set(ask, performance.now());
+  const to = form.getAttribute('action'); // its buttons are called action too
+  // What cannot be said is said by the next letter; an ask that is over says so itself.
+  fetch(`${to.slice(0, to.lastIndexOf('/'))}/touch`, { method: 'POST' }).catch(() => claims.delete(ask));
+};
+document.addEventListener('focusin', ({ target }) => claim(target));
+document.addEventListener('input', ({ target }) => claim(target));
 
 // ---- the next ask, by key or button
 const goTo = (card) => {
   $('details', card).open = true;
-  const controls = $$('.in :is(input:not([type=hidden]), select, textarea, button)', card);
+  const controls = $$('.in :is(input:not([type=hidden], [name=as]), select, textarea, button:not(.by button))', card);
+  isLed = true;
   (controls.find((control) => control.checkVisibility()) ?? $('summary', card)).focus();
+  isLed = false;
   card.scrollIntoView({ block: 'nearest' });
 };
 const next = () => {
-  const open = $$('#asks .ask[data-s=open]');
+  const open = waiting();
   const now = open.findIndex((card) => card.contains(document.activeElement));
   if (open.length) goTo(open[(now + 1) % open.length]);
 };
 
+// ---- what models need comes with the first sampling
+const withModels = (from) => {
+  if ($('.flow', from)) import('./model.js');
+};
+
 // ---- from here on the page lives
+withModels(document);
 for (const card of $$('.ask')) {
-  if (card.dataset.s === 'open') restoreDraft(card);
-  else offer(card);
+  if (isWaiting(card)) restoreDraft(card);
+  else if (isOver(card)) keep(card);
+  if (isWaiting(card) && $('[data-settled]', card)) settle(card);
 }
 if ($('#asks')) pruneDrafts();
-if (!location.hash.startsWith('#ask-')) tuck($$('#asks > .ask[data-s=open]'));
-for (const list of $$('#inbox, #main')) {
+if (!location.hash.startsWith('#ask-')) tuck(waiting());
+count();
+for (const list of $$('#main, body > #inbox')) {
   new MutationObserver((changes) => {
     for (const { addedNodes, removedNodes, target } of changes) {
       for (const node of addedNodes) look(node);
@@ -207,29 +399,42 @@ document.addEventListener('input', (event) => {
   const card = event.target.closest?.('.ask');
   if (card) keepDraft(card);
 });
+const isAnswer = (event) => String(event.detail?.ctx?.request?.action).endsWith('/answer');
+document.addEventListener('htmx:before:request', (event) => {
+  const card = event.target.closest?.('.ask');
+  if (!card || !isAnswer(event)) return;
+  under.set(card.dataset.ask, { sent: true, height: card.offsetHeight, focus: card.contains(document.activeElement) });
+});
+document.addEventListener('htmx:finally:request', (event) => {
+  const card = event.target.closest?.('.ask');
+  if (!card?.isConnected || !isAnswer(event)) return;
+  // Refused or not heard of: whether it is over says the state that came meanwhile.
+  under.delete(card.dataset.ask);
+  if (isWaiting(card) && $('[data-settled]', card)) settle(card);
+});
 document.addEventListener('htmx:after:request', (event) => {
   const card = event.target.closest?.('.ask');
   const { ctx } = event.detail ?? {};
-  if (!card || ctx?.response?.status !== 200) return;
+  if (!card || ![200, 204].includes(ctx?.response?.status)) return;
   const action = String(ctx.request?.action);
   // This tab has sent it: there is no draft any more. A request that was edited is kept by Parley itself.
   if (action.endsWith('/answer')) forgetDraft(card.dataset.ask);
   if (action.endsWith('/request')) forgetEdits(card);
+  if (action.endsWith('/draft')) renewEdits(card);
 });
-const copyTyped = (button) =>
-  navigator.clipboard.writeText(button.dataset.words).then(
-    () => write(button, 'Copied'),
-    () => write(button, 'The browser does not allow copying'),
+const copyTyped = (button) => {
+  button.style.minWidth = `${button.offsetWidth}px`; // the neighbours stay where they are
+  return navigator.clipboard.writeText(button.dataset.words).then(
+    () => write($('span', button), 'Copied'),
+    () => write($('span', button), 'The browser does not allow copying'),
   );
+};
 document.addEventListener('click', (event) => {
   const at = (selector) => event.target.closest?.(selector);
   if (at('#next-ask')) return next();
-  // The count leads to the inbox of this page where there is one to be seen, else to the page of the inbox.
-  if (at('#waiting') && !event.ctrlKey && !event.metaKey && $('#inbox')?.checkVisibility()) {
-    event.preventDefault();
-    return $('#asks .ask[data-s=open]') ? next() : $('#inbox-title').focus();
-  }
-  if (at('[data-put-away]')) return putAway(at('.ask'));
+  if (at('#waiting') && !event.ctrlKey && !event.metaKey && $('#inbox')?.checkVisibility()) return next();
+  if (at('[data-put-away]')) return dismiss([at('.ask')]);
+  if (at('#dismiss-all')) return dismiss($$('#kept > .ask'));
   if (at('[data-copy-typed]')) return copyTyped(at('[data-copy-typed]'));
   const card = at('[data-to-ask]') && document.getElementById(`ask-${at('[data-to-ask]').dataset.toAsk}`);
   if (card) {
@@ -251,7 +456,7 @@ const sentBy = (event, card) => {
   const { target } = event;
   if (target.matches('[id$=-code], [id$=-why]')) return $('button[value=fail]', card);
   if (target.matches('input[name^=edit-]')) return $('[data-edit=save]', card);
-  if (event.ctrlKey || event.metaKey) return $('button.go[name=action]', card);
+  if (event.ctrlKey || event.metaKey) return $$('button.go', card).find((button) => button.checkVisibility());
   return target.matches('[data-consent]') ? null : undefined;
 };
 document.addEventListener(
@@ -269,121 +474,7 @@ document.addEventListener(
 );
 document.addEventListener('keydown', (event) => {
   if (event.key !== 'n' || modified(event)) return;
-  if (event.target.matches?.('input:not([type=checkbox], [type=radio]), textarea, select')) return;
+  if (event.target.matches?.('input:not([type=checkbox], [type=radio]), textarea, select, .ask-state')) return;
   event.preventDefault();
   next();
 });
-
-// ==== a sound and a notification of the desktop: one switch, off by default, remembered in this browser
-
-const ALERTS = 'parley-alerts';
-const SAID = 'parley-alerted';
-const TONES = [
-  { pitch: 660, after: 0 },
-  { pitch: 880, after: 0.14 },
-];
-const TOGETHER = 1500;
-let isOn = browser.get(ALERTS) === 'on';
-let audio = null;
-
-// Two short tones, made here: no file, nothing to fetch.
-const sound = () => {
-  try {
-    audio ??= new AudioContext();
-    if (audio.state === 'suspended') audio.resume();
-    for (const { pitch, after } of TONES) {
-      const tone = audio.createOscillator();
-      const loud = audio.createGain();
-      const at = audio.currentTime + after;
-      tone.frequency.value = pitch;
-      loud.gain.setValueAtTime(0.0001, at);
-      loud.gain.exponentialRampToValueAtTime(0.12, at + 0.02);
-      loud.gain.exponentialRampToValueAtTime(0.0001, at + 0.22);
-      tone.connect(loud).connect(audio.destination);
-      tone.start(at);
-      tone.stop(at + 0.25);
-    }
-  } catch {
-    // no sound here
-  }
-};
-const permission = () => ('Notification' in window ? Notification.permission : 'none');
-const notify = (card) => {
-  if (permission() !== 'granted' || document.visibilityState === 'visible') return;
-  const kind = $('.kind', card)?.textContent || 'An ask';
-  const body = $('.gist', card)?.textContent.slice(0, 200) || '';
-  try {
-    const tag = `parley ${base().split('/').pop()} ${card.id}`;
-    const note = new Notification(`${kind}: the server asks`, { body, tag });
-    note.onclick = () => {
-      window.focus();
-      note.close();
-    };
-  } catch {
-    // not from a page, on some phones
-  }
-};
-const showSwitch = () => {
-  const button = $('#alerts');
-  if (!button) return;
-  button.setAttribute('aria-pressed', String(isOn));
-  button.title =
-    isOn && permission() === 'denied'
-      ? 'Sound only: this browser refuses notifications for this page'
-      : 'A sound and a notification when the server asks';
-  write($('span', button), isOn ? 'Alerts on' : 'Alerts off');
-};
-
-document.addEventListener('click', async (event) => {
-  if (!event.target.closest?.('#alerts')) return;
-  isOn = !isOn;
-  browser.set(ALERTS, isOn ? 'on' : 'off');
-  showSwitch();
-  if (!isOn) return;
-  sound();
-  if (permission() !== 'default') return;
-  await Notification.requestPermission().catch(() => 'denied');
-  showSwitch();
-});
-addEventListener('storage', (event) => {
-  if (event.key !== ALERTS) return;
-  isOn = event.newValue === 'on';
-  showSwitch();
-});
-showSwitch();
-const asks = $('#asks');
-if (asks) {
-  const known = new Set([...asks.children].map((card) => card.id));
-  new MutationObserver(() => {
-    const fresh = [...asks.children].filter((card) => card.dataset.s === 'open' && !known.has(card.id));
-    for (const card of fresh) known.add(card.id);
-    if (!isOn || !fresh.length) return;
-    fresh.slice(-3).forEach(notify);
-    // Several tabs and windows show the same ask: one of them makes the sound.
-    if (Date.now() - +(browser.get(SAID) ?? 0) < TOGETHER) return;
-    browser.set(SAID, String(Date.now()));
-    document.dispatchEvent(new CustomEvent('parley:alerted'));
-    sound();
-  }).observe(asks, { childList: true });
-}
-
-// ==== count-downs and running times: the server says a moment once, the tab counts
-
-const tick = () => {
-  const now = Date.now();
-  for (const element of $$('time[data-deadline]')) {
-    const seconds = Math.ceil(left(element.dataset.deadline, now));
-    write(element, seconds ? `${clock(seconds)} ${element.dataset.after}` : 'time is up');
-    element.parentElement.classList.toggle('soon', seconds < SOON);
-  }
-  for (const element of $$('time[data-since]')) write(element, `${since(element.dataset.since, now)} s`);
-  for (const bar of $$('progress[data-deadline]')) {
-    const seconds = left(bar.dataset.deadline, now);
-    bar.value = Math.min(seconds, bar.max);
-    bar.classList.toggle('soon', seconds < SOON);
-  }
-};
-
-setInterval(tick, 500);
-tick();
-new MutationObserver(tick).observe($('#main'), { childList: true, subtree: true });

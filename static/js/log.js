@@ -1,6 +1,7 @@
-// The log of a page: its rows, one message opened beside them, its filter, and the drawer it stands in.
-import { runs } from './decide.js';
-import { $, $$, base, make, modified, tab, typedInto, write } from './page.js';
+// The log of a page: its rows, its filter, and the drawer it stands in. A message that is opened is in message.js, what
+// repeats in folds.js.
+import { Folds, last } from './folds.js';
+import { $, browser, modified, root, typedInto, write } from './page.js';
 
 // ==== the rows: no more than a tab can hold, the newest in sight, and how many are new
 
@@ -15,19 +16,35 @@ const drawer = $('#drawer');
 let sticks = true;
 let follows = true;
 let seen = 0;
+/** Where the end was when the log was last moved to it. */
+let put = 0;
+/** What repeats, of each list. */
+const folds = new Map();
 
 /** Whether a filter is on; its rows then stand in a list beside the log. */
-const isFiltered = () => $('#found-mark')?.dataset.on !== undefined;
-const shownRows = () => (isFiltered() ? $('#found') : log);
-const isFollowing = () => sticks;
-const newest = () => +(shownRows().lastElementChild?.id.slice(1) ?? 0);
+export const isFiltered = () => $('#found-mark')?.dataset.on !== undefined;
+export const shownRows = () => (isFiltered() ? $('#found') : log);
+export const isFollowing = () => sticks;
+const newest = () => folds.get(shownRows())?.newest ?? 0;
 const atEnd = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < AT_END;
 
-const toNewest = () => {
+export const toNewest = () => {
   if (!scroller) return;
   scroller.scrollTop = scroller.scrollHeight;
+  put = scroller.scrollTop;
   seen = newest();
 };
+// Once for each frame, and not for each row: to know where the end is, the browser has to lay out the whole page.
+let due = 0;
+const toNewestSoon = () => {
+  seen = newest();
+  due ||= requestAnimationFrame(() => {
+    due = 0;
+    if (sticks) toNewest();
+  });
+};
+/** Rows came since the log was last moved to its end, and nobody but us has moved it. */
+const isOurs = () => !!due && scroller.scrollTop >= put;
 const stick = (now) => {
   sticks = now;
   const button = $('#follow');
@@ -38,7 +55,7 @@ const stick = (now) => {
 const jump = () => {
   const button = $('#jump');
   const rows = newest() > seen ? [...shownRows().children] : [];
-  const unseen = rows.filter((row) => +row.id.slice(1) > seen).length;
+  const unseen = rows.filter((row) => last(row) > seen).length;
   button.hidden = sticks || !unseen;
   if (unseen) write(button, `${unseen} new, jump to the newest`);
 };
@@ -54,75 +71,61 @@ const trim = (rows) => {
   return true;
 };
 const offerEarlier = () => {
-  const first = [...log.children].find((row) => row.className !== 'polls');
-  $('#earlier button').value = first.id.slice(1);
+  $('#earlier button').value = log.firstElementChild.id.slice(1);
   $('#earlier').hidden = false;
 };
-// ---- a run of polls (the same question and its replies, again and again) is one line, until it is opened. The server
-// marks each row that may be folded; here they are only counted and put behind their line.
-const line = () => {
-  const cells = ['q', 'at', 'lane', 'meth', 'peek', 'z', 'z sz'].map((name) => make('span', { name }));
-  return make('li', { name: 'polls' }, make('button', { name: 'm', type: 'button' }, ...cells));
+/** Rows were put into a list: at its end, before its beginning, or all of them anew. */
+const refold = (list, changes) => {
+  const mine = folds.get(list);
+  const added = changes.flatMap((change) => [...change.addedNodes]).filter((row) => row.nodeType === 1);
+  const isWhole = changes.some(
+    ({ removedNodes, previousSibling, nextSibling }) => removedNodes.length && !previousSibling && !nextSibling,
+  );
+  const before = changes.find(
+    ({ addedNodes, previousSibling, nextSibling }) => addedNodes.length && !previousSibling && nextSibling,
+  );
+  if (isWhole) mine.restart();
+  else if (before) mine.seam(before.nextSibling);
+  else mine.take(added);
+  return added;
 };
-const seq = (row) => row.id.slice(1);
-const draw = (head, rows) => {
-  const [first, last] = [rows[0], rows.at(-1)];
-  const isOpen = head.dataset.open !== undefined;
-  const asked = rows.filter((row) => row.dataset.k === 'request').length;
-  head.id = `p${seq(first)}`;
-  if (head.nextElementSibling !== first) first.before(head);
-  head.firstElementChild.setAttribute('aria-expanded', String(isOpen));
-  write($('.at', head), $('time', last).textContent);
-  write($('.meth', head), first.dataset.poll);
-  write($('.peek', head), `${asked} times, messages ${seq(first)} to ${seq(last)}. ${isOpen ? 'Fold' : 'Show'} them`);
-  return isOpen;
+const watch = (list, then) => {
+  folds.set(list, new Folds(list));
+  const observer = new MutationObserver((changes) => {
+    then(refold(list, changes));
+    observer.takeRecords(); // what was done here is no news
+  });
+  observer.observe(list, { childList: true });
 };
-
-const foldPolls = (list) => {
-  if (!$('[data-poll], .polls', list)) return;
-  // A line belongs to the row behind it, also when earlier rows were put before it.
-  const heads = new Map($$('.polls', list).map((head) => [head.nextElementSibling, head]));
-  const rows = [...list.children].filter((row) => row.className !== 'polls');
-  const open = new Set(rows.filter((row) => row.dataset.poll));
-  for (const [begin, end] of runs(rows.map((row) => row.dataset.poll))) {
-    const run = rows.slice(begin, end);
-    const head = run.map((row) => heads.get(row)).find((found) => found) ?? line();
-    for (const [row, other] of heads) if (other === head) heads.delete(row);
-    if (draw(head, run)) continue;
-    for (const row of run) {
-      open.delete(row);
-      row.hidden = true;
-    }
+const onRows = (rows) => {
+  if ((sticks || isFiltered()) && trim(log)) {
+    offerEarlier();
+    put = 0;
   }
-  for (const row of open) row.hidden = false;
-  for (const head of heads.values()) head.remove();
-};
-
-const onRows = (changes) => {
-  foldPolls(log);
-  if ((sticks || isFiltered()) && trim(log)) offerEarlier();
-  if (sticks) toNewest();
+  if (sticks) toNewestSoon();
   jump();
-  const rows = changes.flatMap((change) => [...change.addedNodes]);
   log.dispatchEvent(new CustomEvent('parley:rows', { detail: rows.map((row) => +row.id?.slice(1)) }));
 };
 
-/** Fold the drawer to its bar, or unfold it; the tab remembers. */
+/** Fold the drawer to its bar, or unfold it; the browser remembers, and static/theme.js applies it before the first paint. */
 const fold = (folded) => {
   if (!drawer) return;
   drawer.toggleAttribute('data-folded', folded);
+  if (folded) root.dataset.log = 'folded';
+  else delete root.dataset.log;
   $('#fold').setAttribute('aria-expanded', String(!folded));
   write($('#fold'), folded ? 'Unfold' : 'Fold');
-  tab.set('parley-log', folded ? 'folded' : '');
+  browser.set('parley-log', folded ? 'folded' : '');
   if (!folded && sticks) toNewest();
 };
 
 if (log) {
-  foldPolls(log);
-  new MutationObserver(onRows).observe(log, { childList: true });
+  watch(log, onRows);
+  watch($('#found'), () => {});
   scroller.addEventListener(
     'scroll',
     () => {
+      if (isOurs()) return;
       stick(follows && atEnd());
       if (atEnd()) seen = newest();
       jump();
@@ -133,15 +136,17 @@ if (log) {
     stick(atEnd());
     seen = newest();
   } else toNewest();
-  if (tab.get('parley-log') === 'folded') fold(true);
+  if (browser.get('parley-log') === 'folded') fold(true);
   document.addEventListener('click', (event) => {
     const at = (selector) => event.target.closest?.(selector);
     if (at('#fold')) fold(!drawer.hasAttribute('data-folded'));
     if (at('#earlier, #earlier-found')) stick(false);
-    if (at('.polls')) {
-      at('.polls').toggleAttribute('data-open');
+    if (at('.foldrow')) {
       stick(false);
-      foldPolls(log);
+      const head = at('.fold');
+      folds
+        .get(head.parentElement)
+        .toggle(head, isFiltered() ? new URL(foundMark().dataset.url, location.href).search : '');
     }
     if (!at('#jump, #follow')) return;
     follows = at('#jump') ? true : !sticks;
@@ -157,75 +162,6 @@ if (log) {
   });
 }
 
-// ==== one message, opened beside the rows; on a narrow page the link goes to its own page instead
-
-const ROWS = ':is(#log, #found)';
-const rowsOf = (seq) => $$(`:is(#m${CSS.escape(seq)}, #f${CSS.escape(seq)}) > .m`);
-// On the log's own page the address says which message is open, and back closes it. A filter has the address then.
-const hasAddress = () => !!$('#log-filter') && !isFiltered();
-
-/** Mark the rows of the message that is open, and of its pair. */
-const markOpen = () => {
-  for (const row of $$(`${ROWS} .m:is([aria-current], .pair)`)) {
-    row.removeAttribute('aria-current');
-    row.classList.remove('pair');
-  }
-  const shown = $('#message');
-  $('#logsplit')?.toggleAttribute('data-open', !!shown);
-  if (!shown) return;
-  for (const seq of shown.dataset.seqs.trim().split(' ')) for (const row of rowsOf(seq)) row.classList.add('pair');
-  for (const row of rowsOf(shown.dataset.seq)) {
-    row.classList.remove('pair');
-    row.setAttribute('aria-current', 'true');
-  }
-};
-const fetchMessage = async (href) => {
-  await htmx.ajax('GET', href, { source: $('#detail'), target: '#detail', swap: 'innerHTML' });
-  markOpen();
-};
-const openMessage = async (link) => {
-  const href = link.getAttribute('href');
-  await fetchMessage(href);
-  if (hasAddress()) history.pushState({ message: href }, '', href);
-  if (isFollowing()) toNewest();
-  else link.scrollIntoView({ block: 'nearest' });
-};
-const emptyMessage = () => {
-  $('#detail').replaceChildren();
-  markOpen();
-};
-const closeMessage = () => {
-  const current = $('.m[aria-current]', shownRows());
-  emptyMessage();
-  current?.focus();
-  if (hasAddress()) history.pushState({ message: '' }, '', `${base()}/log`);
-};
-
-if ($('#message')) {
-  markOpen();
-  $('#log .m[aria-current]')?.scrollIntoView({ block: 'center' });
-}
-addEventListener('popstate', (event) => {
-  if (!$('#log-filter')) return;
-  const href = event.state?.message ?? (/\/log\/\d+$/.test(location.pathname) ? location.pathname : '');
-  if (href) fetchMessage(href);
-  else emptyMessage();
-});
-document.addEventListener('click', (event) => {
-  if (modified(event) || event.shiftKey || event.button) return;
-  const row = event.target.closest?.(`${ROWS} a.m`);
-  if (row && $('#detail') && matchMedia('(min-width: 70rem)').matches) {
-    event.preventDefault();
-    openMessage(row);
-  } else if (event.target.closest?.('#detail-close') && $('#log')) {
-    event.preventDefault();
-    closeMessage();
-  }
-});
-document.addEventListener('keydown', (event) => {
-  if (event.key === 'Escape' && !modified(event) && $('#message') && $('#logsplit')) closeMessage();
-});
-
 // ==== the filter. The server filters, in a list beside the log, and htmx asks when something is typed; here the same
 // question is asked again when rows arrive, one at a time and not all the time
 
@@ -236,7 +172,7 @@ let rest = LEAST_REST;
 
 const foundMark = () => $('#found-mark');
 const filterForm = () => $('#log-filter') ?? $('#logfilter');
-const isBehind = () => +($('#log').lastElementChild?.id.slice(1) ?? 0) > +foundMark().dataset.seq;
+const isBehind = () => folds.get(log).newest > +foundMark().dataset.seq;
 const goOn = () => {
   timer = null;
   if (isFiltered() && isBehind()) htmx.trigger(foundMark(), 'newer');
@@ -266,14 +202,27 @@ if (foundMark()) {
       trim(shownRows());
       toNewest();
     }
-    markOpen();
+    log.dispatchEvent(new CustomEvent('parley:found'));
     soon();
   }).observe(foundMark().parentElement, { childList: true });
+  // An empty result offers a way back: without a page the drawer's field is emptied, with one the link is followed.
+  document.addEventListener('click', (event) => {
+    if (!event.target.closest?.('#filter-clear') || modified(event)) return;
+    event.preventDefault();
+    const form = filterForm();
+    for (const field of form.elements ?? [form]) {
+      if (field.type === 'radio') field.checked = !field.value;
+      else if (field.type === 'checkbox') field.checked = false;
+      else if ('value' in field && field.name) field.value = '';
+    }
+    htmx.trigger(form, 'again');
+    $('#logfilter').focus();
+  });
   // What a browser put back into the field when it came back to the page.
   if ($('#logfilter').value && !isFiltered()) htmx.trigger(filterForm(), 'again');
 }
 
-// ==== the height of the drawer: by pointer, or by the arrows on the separator. The tab remembers
+// ==== the height of the drawer: by pointer, or by the arrows on the separator. The browser remembers
 
 const HEIGHT = 'parley-drawer';
 const LEAST_HEIGHT = 96;
@@ -284,16 +233,15 @@ const grip = $('#grip');
 const size = (pixels) => {
   const most = innerHeight * MOST_OF_TAB;
   const height = Math.round(Math.max(LEAST_HEIGHT, Math.min(most, pixels)));
-  drawer.style.setProperty('--drawer', `${height}px`);
-  drawer.toggleAttribute('data-sized', true);
+  root.style.setProperty('--drawer', `${height}px`);
   grip.setAttribute('aria-valuenow', height);
   grip.setAttribute('aria-valuemax', Math.round(most));
   return height;
 };
-const resize = (pixels) => tab.set(HEIGHT, size(pixels));
+const resize = (pixels) => browser.set(HEIGHT, size(pixels));
 
 if (grip && drawer) {
-  const kept = +tab.get(HEIGHT);
+  const kept = +browser.get(HEIGHT);
   if (kept) size(kept);
   else grip.setAttribute('aria-valuenow', Math.round(drawer.offsetHeight));
   grip.addEventListener('pointerdown', (event) => {

@@ -1,6 +1,8 @@
 // Every page: what all modules need of it, the theme, small glue, and what became of a request. Everything else is HTML
 // from the server, and htmx fetches it.
 
+import { said } from './decide.js';
+
 // ==== finding, making and writing elements, and keeping a word in this browser
 
 export const root = document.documentElement;
@@ -29,7 +31,7 @@ export const write = (element, text) => {
 export const modified = (event) => event.ctrlKey || event.metaKey || event.altKey;
 
 /** Whether somebody types there, so that a letter is no command. */
-export const typedInto = (target) => !!target.matches?.('input, textarea, select');
+export const typedInto = (target) => !!target.matches?.('input, textarea, select, .ask-state');
 
 // A browser may refuse storage altogether. What cannot be kept is not kept, and nothing else fails by that.
 const keeper = (which) => ({
@@ -85,6 +87,42 @@ document.addEventListener('click', (event) => {
   if (event.target.closest?.('#theme')) setTheme(NEXT[theme()]);
 });
 
+// ---- times: the server writes UTC into <time datetime>, or text[data-time] of a drawing, and this browser may rather
+// read its own. What was written as 14:02, 14:02:07 or 14:02:07.118 is shown in the same shape; UTC stands in the tip.
+// The choice stays in this browser
+const isLocal = () => browser.get('parley-clock') !== 'utc';
+const TIMES = 'time[datetime], text[data-time]';
+const stamps = (from) => (from.matches?.(TIMES) ? [from] : $$(TIMES, from));
+const tell = (time) => write(time, said(time.dateTime ?? time.dataset.time, time.textContent, isLocal()));
+const tellAll = () => {
+  root.dataset.clock = isLocal() ? 'local' : 'utc';
+  for (const time of stamps(document.body)) tell(time);
+  for (const one of $$('[data-zone]')) write(one, isLocal() ? 'local' : 'UTC');
+  for (const one of $$('button[data-clock]')) {
+    one.setAttribute('aria-pressed', String((one.dataset.clock === 'local') === isLocal()));
+  }
+};
+
+tellAll();
+root.toggleAttribute('data-told', true);
+new MutationObserver((changes) => {
+  for (const { target, addedNodes } of changes) {
+    const time = target.nodeType === 3 ? target.parentElement : target;
+    if (time?.matches(TIMES)) tell(time);
+    else for (const node of addedNodes) if (node.nodeType === 1) stamps(node).forEach(tell);
+  }
+}).observe(document.body, { childList: true, characterData: true, subtree: true });
+document.addEventListener('click', (event) => {
+  const button = event.target.closest?.('button[data-clock]');
+  if (!button) return;
+  browser.set('parley-clock', button.dataset.clock);
+  tellAll();
+});
+document.addEventListener('mouseover', (event) => {
+  const time = event.target.closest?.('time[datetime]');
+  if (time && !time.title) time.title = `${time.dateTime.replace('T', ' ').replace('Z', '')} UTC`;
+});
+
 // ---- a list that is whole in the page is filtered here
 document.addEventListener('input', (event) => {
   const { filter } = event.target.dataset ?? {};
@@ -123,11 +161,38 @@ addEventListener('pageshow', (event) => {
   if (event.persisted) for (const form of document.forms) gone.delete(form);
 });
 
-// ---- a text of several lines is sent by Enter with Control
+// ---- Enter with Control sends the form in which somebody types, from every field of it, by its main button
 document.addEventListener('keydown', (event) => {
-  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || !event.target.matches?.('textarea')) return;
+  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.altKey || event.isComposing) return;
+  const { form } = event.target;
+  if (form?.method !== 'post' || !typedInto(event.target)) return;
   event.preventDefault();
-  event.target.form?.requestSubmit();
+  form.requestSubmit($('button.go:not(:disabled, [type=button])', form));
+});
+
+// ---- a menu closes when somebody clicks beside it, and by Escape
+const closeMenus = (but) => {
+  for (const menu of $$('details.menu[open]')) if (!menu.contains(but)) menu.open = false;
+};
+document.addEventListener('click', (event) => closeMenus(event.target));
+document.addEventListener('keydown', (event) => {
+  const menu = event.key === 'Escape' && event.target.closest?.('details.menu[open]');
+  if (!menu) return;
+  menu.open = false;
+  $('summary', menu).focus();
+});
+// What opens to be typed into is typed into at once.
+document.addEventListener('click', (event) => {
+  const menu = event.target.closest?.('details.menu > summary')?.parentElement;
+  if (menu) requestAnimationFrame(() => menu.open && $('.menubox input:not([type=hidden])', menu)?.focus());
+});
+
+// ---- Enter in a field with a button of its own presses that one, and not the first of the form
+document.addEventListener('keydown', (event) => {
+  const button = event.key === 'Enter' && !event.isComposing && event.target.dataset?.enter;
+  if (!button) return;
+  event.preventDefault();
+  $(button).click();
 });
 
 // ==== what was refused and is visible nowhere else is said for a few seconds in a corner
@@ -143,7 +208,8 @@ const speaksItself = (event) => !!event.target?.matches?.('#stream, [data-count]
 document.addEventListener('htmx:response:error', (event) => {
   const { ctx } = event.detail;
   const status = ctx?.response?.status;
-  if (speaksItself(event) || status === 422) return;
+  // In a session a strip says that nobody is signed in, until that is over.
+  if (speaksItself(event) || status === 422 || (status === 401 && $('#stream'))) return;
   const otherwise = status === 401 ? 'Not sent: you are signed out.' : `Not sent: the answer was ${status}.`;
   toast(sentence(ctx?.text) || otherwise);
 });

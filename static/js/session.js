@@ -1,75 +1,20 @@
-// What surrounds every page of a session: the palette and the list of keys, and the one stream that keeps the page live.
-import './asks.js';
-import './calls.js';
+// What surrounds every page of a session: the one stream that keeps the page live, and what the keyboard reaches from
+// everywhere. The palette behind Ctrl-K comes when it is first opened.
+import './alerts.js';
+import './clocks.js';
 import './log.js';
-import { backOff, Pace, ranked } from './decide.js';
-import { $, base, make, modified, root, typedInto, write } from './page.js';
+import './message.js';
+import './room.js';
+import { backOff, Pace } from './decide.js';
+import { home, pill, showEnd, whatEnded } from './ended.js';
+import { $, $$, base, modified, tab, typedInto, write } from './page.js';
 
-// ==== the command palette and the list of keys
+// ==== the palette and the list of keys: opened here, so that nothing that is typed gets lost; what is in the palette
+// palette.js knows
 
-const MOST = 200;
-const SVG = 'http://www.w3.org/2000/svg';
 const palette = $('#palette');
 const help = $('#help');
-const box = $('#palette-box');
-const list = $('#palette-list');
-let items = [];
-let shown = [];
-let at = 0;
 let back = null;
-let loads = 0;
-
-// JSON has the addresses that scripts use; this page lives below a path of its own.
-const below = (href) => root.dataset.root + href.slice(1);
-const say = (words) => write($('#palette-say'), words);
-
-const icon = (name) => {
-  const [svg, use] = [document.createElementNS(SVG, 'svg'), document.createElementNS(SVG, 'use')];
-  svg.setAttribute('class', 'i');
-  svg.setAttribute('aria-hidden', 'true');
-  use.setAttribute('href', `${palette.dataset.icons}#${name}`);
-  svg.append(use);
-  return svg;
-};
-const option = (item, index) =>
-  make(
-    'div',
-    { id: `palette-${index}`, role: 'option', 'aria-selected': 'false', 'data-index': index },
-    icon(item.icon),
-    make(item.kind === 'tool' || item.kind === 'call' ? 'code' : 'span', { text: item.label }),
-    make('span', { name: 'dim s', text: item.detail }),
-    make('span', { name: 'k', text: item.kind }),
-  );
-const mark = (index) => {
-  if (!shown.length) return box.removeAttribute('aria-activedescendant');
-  at = (index + shown.length) % shown.length;
-  for (const one of list.children) one.setAttribute('aria-selected', String(+one.dataset.index === at));
-  const current = $(`#palette-${at}`);
-  box.setAttribute('aria-activedescendant', current.id);
-  current.scrollIntoView({ block: 'nearest' });
-};
-const counted = (cut) => {
-  if (!shown.length) return 'Nothing of that name.';
-  if (cut > 0) return `${shown.length} shown, ${cut} more: type on to find them.`;
-  return `${shown.length} ${shown.length === 1 ? 'place' : 'places'}`;
-};
-const draw = () => {
-  const matching = ranked(items, box.value);
-  shown = matching.slice(0, MOST);
-  list.replaceChildren(...shown.map(option));
-  say(counted(matching.length - shown.length));
-  mark(0);
-};
-const go = (index, elsewhere) => {
-  const item = shown[index];
-  if (!item) return;
-  if (elsewhere) {
-    window.open(below(item.href), '_blank', 'noopener');
-    return;
-  }
-  palette.close();
-  location.assign(below(item.href));
-};
 
 // ---- open and close; the focus goes back to where it was
 const show = (dialog) => {
@@ -79,39 +24,18 @@ const show = (dialog) => {
 const openPalette = async () => {
   if (palette.open) return;
   help.close();
-  items = [];
-  box.value = '';
-  list.replaceChildren();
+  $('#palette-box').value = '';
+  $('#palette-list').replaceChildren();
   show(palette);
-  box.focus();
-  say('Looking…');
-  const mine = ++loads;
-  try {
-    const answer = await fetch(`${base()}/palette`, { headers: { accept: 'application/json' } });
-    if (!answer.ok) throw new Error(String(answer.status));
-    const found = (await answer.json()).items;
-    if (mine !== loads) return;
-    items = found;
-    draw();
-  } catch {
-    if (mine === loads) say('Parley could not be reached.');
-  }
+  $('#palette-box').focus();
+  write($('#palette-say'), 'Looking…');
+  const found = await import('./palette.js').catch(() => null);
+  if (found) found.look();
+  else write($('#palette-say'), 'Parley could not be reached.');
 };
 const beside = ({ clientX: x, clientY: y }, { top, bottom, left, right }) =>
   y < top || y > bottom || x < left || x > right;
 
-const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
-const onBoxKey = (event) => {
-  const step = STEPS[event.key];
-  if (step) {
-    event.preventDefault();
-    mark(Math.abs(step) === 1 ? at + step : Math.max(0, Math.min(shown.length - 1, at + step)));
-  }
-  if (event.key === 'Enter' && !event.isComposing) {
-    event.preventDefault();
-    go(at, event.ctrlKey || event.metaKey);
-  }
-};
 // First of all listeners, on the window, so that no other key of the page acts behind an open dialog.
 const onKey = (event) => {
   const isCall = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
@@ -139,14 +63,19 @@ if (palette) {
       if (event.target === dialog && beside(event, dialog.getBoundingClientRect())) dialog.close();
     });
   }
-  box.addEventListener('input', draw);
-  box.addEventListener('keydown', onBoxKey);
-  list.addEventListener('click', (event) => {
-    const one = event.target.closest('[role=option]');
-    if (one) go(+one.dataset.index, event.ctrlKey || event.metaKey);
-  });
   $('#find')?.addEventListener('click', openPalette);
+  $('#keys')?.addEventListener('click', () => show(help));
   addEventListener('keydown', onKey, true);
+}
+
+// Whoever comes by the palette has the keyboard: the first field of the page is theirs.
+const JUMPED = 'parley-jumped';
+if (tab.get(JUMPED)) {
+  tab.remove(JUMPED);
+  const first = $$('#main form :is(input:not([type=hidden]), textarea, select):not(:disabled)').find((field) =>
+    field.checkVisibility(),
+  );
+  first?.focus();
 }
 
 // ==== the one stream of a tab, and the gaps that hx-sse 4.0.0 leaves open: the first connect, the last word, the pace
@@ -156,14 +85,9 @@ const pace = new Pace();
 let lastId = '';
 let parked = false;
 let over = false;
+let asks = null;
 let tries = 0;
 
-const pill = (state, text) => {
-  const element = $('#pill');
-  if (!element) return;
-  if (element.dataset.state !== state) element.dataset.state = state;
-  write(element, text);
-};
 const isOpen = () => !!stream._htmx?.sse;
 const address = () => {
   const url = new URL(stream.getAttribute('hx-sse:connect'), location.href);
@@ -181,17 +105,25 @@ const connect = () => {
 // ---- how it goes
 document.addEventListener('htmx:sse:after:connection', () => {
   tries = 0;
-  pill('live', 'live');
+  pill('live', 'up to date');
 });
 document.addEventListener('htmx:sse:before:connection', (event) => {
   if (event.detail.connection.attempt) pill('wait', 'reconnecting');
 });
 const refused = (status) => {
   if (status === 401) stop('out');
-  else if (status === 404) stop('closed');
+  else if (status === 404) missing();
   else pill('off', 'reconnecting');
 };
 document.addEventListener('htmx:sse:error', (event) => refused(event.detail.status));
+// What is refused because nobody is signed in any more says so until somebody acts.
+document.addEventListener('htmx:response:error', (event) => {
+  if (event.detail?.ctx?.response?.status === 401 && !over) stop('out');
+});
+// A word only when it takes long.
+setTimeout(() => {
+  if ($('#pill')?.dataset.state === 'wait' && !$('#pill').textContent) pill('wait', 'connecting');
+}, 2000);
 // The extension does not retry the first connect.
 const retryFirst = (event) => {
   if (event.target !== stream || over || parked || isOpen()) return;
@@ -207,6 +139,11 @@ document.addEventListener('htmx:sse:after:message', () => pace.swapped(performan
 document.addEventListener('htmx:sse:before:message', (event) => {
   const { message, waitUntil } = event.detail;
   lastId = message.id || lastId;
+  // The first ask of a page waits for what its card needs: nothing that is typed into it may be missed.
+  if (!asks && message.data.includes('data-ask=')) {
+    asks = import('./asks.js').catch(() => null);
+    waitUntil.call(event.detail, asks);
+  }
   if (!pace.waits(performance.now(), message.data.length)) return;
   const frame = new Promise((done) => {
     const late = setTimeout(done, 100); // a hidden tab has no frames
@@ -224,54 +161,46 @@ const noReconnect = () => {
   const sse = stream._htmx?.sse;
   if (sse) sse.config.reconnect = false;
 };
-// What ended this page: a word for the pill, and a strip with what to do next.
-const ENDS = {
-  closed: {
-    word: 'closed',
-    head: 'This session is closed.',
-    rest: 'What is shown is what was last known. What you type here goes nowhere.',
-    way: 'To the first page',
-  },
-  stopped: {
-    word: 'stopped',
-    head: 'Parley has stopped.',
-    rest: 'This session ended with it. What is shown stays until you leave the page.',
-  },
-  again: {
-    word: 'started again',
-    head: 'Parley was started again.',
-    rest: 'This session ended with the old one. Open the address that the terminal printed; what is shown stays until you leave the page.',
-    way: 'To the first page',
-  },
-  out: {
-    word: 'signed out',
-    head: 'You are signed out.',
-    rest: 'Open the address that the terminal printed, then come back to this page.',
-    way: 'Try again',
-  },
-};
-const stop = (why) => {
+const stop = (why, ...ways) => {
   over = true;
   noReconnect();
-  const { word, head, rest, way } = ENDS[why];
-  pill('off', word);
-  $('.ended')?.remove();
-  const strip = make('div', { name: 'ended', 'data-why': why, role: 'alert' });
-  strip.append(make('p', {}, make('b', { text: head }), ` ${rest}`));
-  if (way) strip.append(make('a', { name: 'btn', text: way, href: why === 'out' ? location.href : root.dataset.root }));
-  $('.top').after(strip);
+  showEnd(why, ...ways);
   if (why === 'stopped') setTimeout(lookAgain, 2000);
+};
+// Signed in again, in another tab: this one goes on, with what was typed in it.
+const comeBack = async () => {
+  if (document.hidden || $('.ended')?.dataset.why !== 'out') return;
+  if (!(await fetch(`${base()}/inbox?count=1`).catch(() => null))?.ok) return;
+  $('.ended')?.remove();
+  over = false;
+  const sse = stream._htmx?.sse;
+  if (!sse) return connect();
+  sse.config.reconnect = true;
+  pill('live', 'up to date');
+};
+addEventListener('focus', comeBack);
+document.addEventListener('visibilitychange', comeBack);
+// Nobody knows this session any more: it was closed, or Parley was started again.
+const missing = async () => {
+  over = true;
+  noReconnect();
+  stop(...(await whatEnded()));
 };
 // Parley has stopped: this tab looks now and then whether it is back, and says so.
 const lookAgain = async () => {
   const isBack = !document.hidden && (await fetch('/healthz').catch(() => null))?.ok;
-  if (isBack) stop('again');
+  if (isBack) missing();
   else setTimeout(lookAgain, 4000);
 };
-// The last word of a stream: too many tabs, the session is closed, or Parley stops.
+// The last word of a stream: too many tabs, the session is closed, its browser is signed out, or Parley stops.
 document.addEventListener('bye', (event) => {
   const why = event.detail?.data;
-  if (why === 'closed') return stop('closed');
+  if (why === 'closed') return missing();
+  if (why === 'signed-out') return stop('out');
+  if (why === 'revoked') return stop('revoked', home());
+  // Rights: the page offers something else now. Lost: another Parley answers for the one that held the session, and its
+  // page says what was recorded and how to go on.
+  if (why === 'rights' || why === 'lost') return location.reload();
   if (why === 'shutdown') return stop('stopped');
   parked = true;
   noReconnect();
@@ -305,7 +234,22 @@ new MutationObserver(count).observe($('.top'), {
   attributeFilter: ['data-n'],
 });
 
+// ---- a first connection that fails while somebody watches leads back to the form. One that failed long ago is looked at
+const leads = () => {
+  const { home, ago } = $('#first')?.dataset ?? {};
+  if (home && ago < 2) location.replace(home);
+};
+leads();
+document.addEventListener('htmx:after:swap', leads);
+
+// ==== what only some pages have comes with it: the keys of a tree when somebody opens one or goes to it
+
+const onTree = ({ target }) => {
+  if (target.closest?.('.json') || (target.open && $('.json', target))) import('./results.js');
+};
+for (const sign of ['toggle', 'focusin']) document.addEventListener(sign, onTree, true);
+
 // ==== from here on the page lives
 
-$('.rail nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+for (const current of $$('.rail nav [aria-current]')) current.scrollIntoView({ block: 'nearest', inline: 'center' });
 connect();

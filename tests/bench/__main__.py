@@ -9,7 +9,23 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from app import __version__
-from tests.bench import asks, calls, eras, floods, growth, lists, memory, page, results, start, tabs
+from tests.bench import (
+    asks,
+    calls,
+    eras,
+    floods,
+    growth,
+    lists,
+    memory,
+    models,
+    page,
+    recordings,
+    recordings_read,
+    results,
+    start,
+    tabs,
+    team,
+)
 from tests.bench.table import Part, Say, render
 
 SECTIONS: dict[str, Callable[[Say], Part]] = {
@@ -19,11 +35,15 @@ SECTIONS: dict[str, Callable[[Say], Part]] = {
     "page": page.measure,
     "tabs": tabs.measure,
     "asks": asks.measure,
+    "models": models.measure,
+    "recordings": recordings.measure,
+    "recordings_read": recordings_read.measure,
     "results": results.measure,
     "lists": lists.measure,
     "floods": floods.measure,
     "memory": memory.measure,
     "growth": growth.measure,
+    "team": team.measure,
 }
 
 

@@ -74,8 +74,10 @@ class Failed(Exception):
 class Script:
     """One keep-alive connection to a Parley, with the bearer token."""
 
-    def __init__(self, origin: str) -> None:
+    def __init__(self, origin: str, token: str = TOKEN, proxied_as: str = "") -> None:
         self._host = urlsplit(origin)
+        through = f"{proxied_as}\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 203.0.113.7"
+        self._who = f"Host: {through if proxied_as else self._host.netloc}\r\nAuthorization: Bearer {token}\r\n"
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
 
@@ -94,7 +96,7 @@ class Script:
         """One request; the body of its answer. Failed unless that is a success."""
         content = b"" if body is None else json.dumps(body).encode()
         head = (
-            f"{method} {path} HTTP/1.1\r\nHost: {self._host.netloc}\r\nAuthorization: Bearer {TOKEN}\r\n"
+            f"{method} {path} HTTP/1.1\r\n{self._who}"
             f"Accept: {accept}\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
         )
         if self._reader.at_eof():  # Parley closes a connection that nobody has used for a while

@@ -17,13 +17,14 @@ from playwright.sync_api import (
 )
 
 from tests.bench.processes import demo_over_http
+from tests.browser.desk import Desk, opened, script
 from tests.browser.parley import Parley, launch, running
 
 FAILURES = Path(__file__).parent / "failures"
 _REPORT = """document.addEventListener('securitypolicyviolation',
     event => console.error('CSP ' + event.violatedDirective + ' ' + event.blockedURI));"""
 
-expect.set_options(timeout=40_000)
+expect.set_options(timeout=60_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -91,22 +92,44 @@ def watch() -> Watch:
     return Watch()
 
 
+@pytest.fixture(scope="session")
+def profile(chromium_browser: Browser, parley_process: Parley) -> Iterator[BrowserContext]:
+    """What the tests of a worker share: making another costs Chromium more than most tests do. Its first page stays,
+    and with it the process that renders ours (`--process-per-site`)."""
+    opened = chromium_browser.new_context(viewport={"width": 1440, "height": 900})
+    opened.set_default_timeout(60_000)
+    opened.add_init_script(_REPORT)
+    opened.new_page().goto(f"{parley_process.server}/healthz")
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
 def context(
-    chromium_browser: Browser, parley: Parley, watch: Watch, request: pytest.FixtureRequest
+    profile: BrowserContext, parley: Parley, watch: Watch, request: pytest.FixtureRequest
 ) -> Iterator[BrowserContext]:
-    """A browser of its own, signed in. At the end nothing may have been complained about."""
-    opened = chromium_browser.new_context(viewport={"width": 1440, "height": 900})
-    opened.set_default_timeout(20_000)
-    opened.add_init_script(_REPORT)
-    opened.on("page", watch.attach)
-    opened.request.get(parley.code())
-    yield opened
+    """A browser that nobody has used, signed in. At the end nothing may have been complained about."""
+    kept, *late = profile.pages
+    for page in late:  # what a click of the test before opened after its end
+        page.close()
+    profile.on("page", watch.attach)
+    profile.request.get(parley.code())
+    yield profile
+    profile.remove_listener("page", watch.attach)
+    opened = [page for page in profile.pages if page is not kept]
     if request.node.stash.get(FAILED, False):
         FAILURES.mkdir(exist_ok=True)
-        for index, page in enumerate(opened.pages):
+        for index, page in enumerate(opened):
             page.screenshot(path=FAILURES / f"{request.node.name}-{index}.png")
-    opened.close()
+    for page in opened:
+        page.close()
+    profile.set_offline(False)
+    profile.unroute_all()
+    profile.clear_permissions()
+    profile.clear_cookies()
+    storage = profile.new_cdp_session(kept)  # not by a script of the page, which a document of another origin refuses
+    storage.send("Storage.clearDataForOrigin", {"origin": parley.server, "storageTypes": "all"})
+    storage.detach()
     assert watch.unexpected() == []
 
 
@@ -121,11 +144,16 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
+ELSEWHERE = {"acme", "base", "big", "crm", "demo", "desk", "raw_desk", "unseen"}
+"""Fixtures whose tests begin on a page of their session."""
+
+
 @pytest.fixture
-def page(context: BrowserContext, parley: Parley) -> Page:
-    """The first page, signed in."""
+def page(context: BrowserContext, parley: Parley, request: pytest.FixtureRequest) -> Page:
+    """The first page, signed in; an empty one where a test goes to a session at once."""
     opened = context.new_page()
-    opened.goto(f"{parley.origin}/")
+    if not ELSEWHERE & set(request.fixturenames):
+        opened.goto(f"{parley.origin}/")
     return opened
 
 
@@ -157,6 +185,18 @@ def own_demo(page: Page) -> Callable[[], str]:
         return _ready(page)
 
     return connect
+
+
+@pytest.fixture
+def desk(parley: Parley, demo_url: str) -> Desk:
+    """A session with the demo server."""
+    return opened(parley, {"transport": "http", "url": demo_url}, poll_interval_ms=100)
+
+
+@pytest.fixture
+def raw_desk(parley: Parley) -> Desk:
+    """A session with a raw script."""
+    return opened(parley, script("raw.py", "plain"))
 
 
 def _ready(page: Page) -> str:

@@ -28,6 +28,7 @@ _FLAGS = [
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    "--process-per-site",
 ]
 
 
@@ -66,7 +67,7 @@ class Parley:
         finally:
             connection.close()
 
-    def login_url(self, seconds: float = 15) -> str:
+    def login_url(self, seconds: float = 60) -> str:
         """The newest address with a code that was not used yet."""
 
         def found() -> str | None:
@@ -144,4 +145,4 @@ def running(*arguments: str, program: Sequence[str] = ("-m", "app"), checkout: P
 
 def launch(playwright: Playwright) -> Browser:
     """The Chromium of this machine, without a window."""
-    return playwright.chromium.launch(executable_path=str(chromium.find()), args=_FLAGS)
+    return playwright.chromium.launch(executable_path=str(chromium.find()), args=_FLAGS, timeout=120_000)

@@ -74,7 +74,7 @@ def test_hostile_results_arrive_live_and_stay_text(page: Page, hostile: str, par
         harmless(page)
     expect(other.locator("#calls > li")).to_have_count(3)
     harmless(other)
-    page.goto(f"{hostile}/calls/c2")
+    page.goto(f"{hostile}/calls/c1")
     harmless(page)
     log = parley.script("GET", f"{base}/log")["messages"]
     for message in log[-6:]:

@@ -2,36 +2,19 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Watch
+from tests.browser.desk import at_home, called, script
 from tests.browser.parley import Parley
-
-SERVER = Path(__file__).parents[1] / "servers" / "big.py"
 
 
 @pytest.fixture
 def big(page: Page, parley: Parley) -> str:
-    target = {"transport": "stdio", "command": sys.executable, "args": ["-I", "-S", str(SERVER)]}
-    session: str = parley.script("POST", "/s", target=target)["url"]
-    page.goto(parley.origin + session)
-    expect(page.locator("#n-tools")).to_have_text("4")
-    return f"{parley.origin}{session}"
-
-
-def called(page: Page, base: str, name: str, arguments: dict[str, object]) -> Locator:
-    page.goto(f"{base}/tools/{name}?as=json")
-    expect(page.locator("#pill")).to_have_attribute("data-state", "live")
-    before = page.locator("#calls > article").count()
-    page.fill("#arguments", json.dumps(arguments))
-    page.click("#call-go")
-    expect(page.locator("#calls > article")).to_have_count(before + 1)
-    return page.locator("#calls > article").first
+    return at_home(page, parley, script("big.py"), tools=4)
 
 
 def test_images_and_sound_are_shown_from_their_own_address(page: Page, demo: Callable[[], str]):
@@ -40,8 +23,7 @@ def test_images_and_sound_are_shown_from_their_own_address(page: Page, demo: Cal
     page.click("#call-go")
     image = page.locator("#calls article img")
     expect(image).to_be_visible()
-    page.wait_for_timeout(300)
-    assert image.evaluate("one => one.decode().then(() => one.naturalWidth)") > 0
+    page.wait_for_function("() => document.querySelector('#calls article img')?.naturalWidth > 0")
     assert re.search(r"/blobs/[0-9a-f]{64}", image.get_attribute("src") or "")
     loaded = "one => new Promise(done => { one.onloadedmetadata = () => done(one.duration); one.load(); })"
     assert page.locator("#calls article audio").evaluate(loaded) > 0
@@ -50,6 +32,8 @@ def test_images_and_sound_are_shown_from_their_own_address(page: Page, demo: Cal
 @pytest.mark.parametrize("how", ["text", "structured"])
 def test_a_large_result_opens_in_the_card_and_comes_in_parts(page: Page, big: str, how: str):
     card = called(page, big, "big", {"n": 20_000, "how": how})
+    expect(card.locator(".tbl")).to_be_visible()
+    card.locator(".views [data-view=tree]").click()
     tree = card.locator(".block > .json").first
     expect(tree).to_be_visible()
     assert card.locator(".json [data-k]").count() < 3_000
@@ -66,8 +50,9 @@ def test_a_large_result_opens_in_the_card_and_comes_in_parts(page: Page, big: st
             for (let at = one; at; at = at.parentElement) if (at.matches('details')) at.open = true;
         }""")
         expect(page.locator("#opened > div > *").first).to_be_attached()
-    card.locator(".jfind input").fill("item 19999")
-    expect(card.locator(".jfind .json")).to_contain_text("/19999/name")
+    card.get_by_label("Find in result").fill("item 19999")
+    expect(card.locator(".hits")).to_contain_text("/19999/name")
+    card.get_by_label("Find in result").press("Escape")
     line = tree.locator(".l[data-k=name]").first
     line.click()
     expect(page.locator("#jbar code")).to_have_text("/0/name" if how == "text" else "/items/0/name")
@@ -77,6 +62,8 @@ def test_a_large_result_opens_in_the_card_and_comes_in_parts(page: Page, big: st
 def test_a_value_and_a_whole_result_are_copied(page: Page, big: str):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     card = called(page, big, "big", {"n": 3})
+    card.locator(".views [data-view=tree]").click()
+    expect(card.locator(".block > .json")).to_be_visible()
     line = card.locator(".l[data-k=price]").nth(2)
     line.scroll_into_view_if_needed()
     # Branches out of sight have a guessed height: drawn a frame after they came in sight, they move the others.
@@ -99,12 +86,12 @@ def test_a_value_and_a_whole_result_are_copied(page: Page, big: str):
     assert page.evaluate("navigator.clipboard.readText()") == "true"
     page.keyboard.press("Escape")
     expect(tree).to_be_focused()
-    card.get_by_role("button", name="Copy the result").click()
-    expect(card.get_by_role("button", name="Copied").last).to_be_visible()
-    page.wait_for_timeout(100)
+    card.locator("header button.copy").click()
+    expect(card.locator("header button.copy")).to_have_text("Copied")
     assert "content" in json.loads(page.evaluate("navigator.clipboard.readText()"))
     with page.expect_download() as download:
-        card.get_by_role("link", name="Download it").click()
+        card.locator(".dots > summary").click()
+        card.get_by_role("link", name="Download the result").click()
     assert download.value.suggested_filename.endswith(".json")
 
 
@@ -156,15 +143,17 @@ def test_polls_are_one_line_of_the_log_until_it_is_opened(page: Page, big: str, 
             parley.script("GET", f"{path}/calls/{cid}?wait=20")
 
     ping(2)
-    expect(page.locator("#log [data-poll=ping]")).to_have_count(4)
-    expect(page.locator("#log .polls")).to_have_count(0)
+    rows = page.locator("#log > li:not(.fold)[data-fold=ping]")
+    expect(rows).to_have_count(4)
+    expect(page.locator("#log .fold")).to_have_count(0)
     ping(3)
-    line = page.locator("#log .polls button")
+    line = page.locator("#log .fold button")
     expect(line).to_contain_text("5 times")
-    expect(page.locator("#log [data-poll=ping]:visible")).to_have_count(0)
+    expect(line).to_contain_text("10 folded")
+    expect(rows).to_have_count(0)
     line.press("Enter")
     expect(line).to_have_attribute("aria-expanded", "true")
-    expect(page.locator("#log [data-poll=ping]:visible")).to_have_count(10)
+    expect(rows).to_have_count(10)
     ping(1)
     expect(line).to_contain_text("6 times")
     page.reload()
@@ -187,7 +176,7 @@ def test_the_tab_stays_responsive_while_a_large_result_is_read(page: Page, big: 
     page.fill("#arguments", '{"n": 40000}')
     page.click("#call-go")
     page.fill("#logfilter", "tools")
-    expect(page.locator("#calls article .json").first).to_be_visible()
+    expect(page.locator("#calls article .tbl").first).to_be_visible()
     expect(page.locator("#logfilter")).to_be_focused()
     page.locator("#calls article header a").first.click()
-    expect(page.locator("main .json").first).to_be_visible()
+    expect(page.locator("main .tbl").first).to_be_visible()

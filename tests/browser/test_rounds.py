@@ -11,8 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import peers
+from tests.browser.desk import opened, visit
 from tests.browser.parley import Parley
-from tests.browser.test_inbox import act, cards, opened, settled, visit
+from tests.browser.test_inbox import act, cards, settled
 from tests.browser.test_looks import axe
 from tests.drive import SERVERS
 from tests.drive_http import started
@@ -40,6 +41,8 @@ def test_three_asks_of_one_round_are_answered_by_phone(page: Page, parley: Parle
     act(really, "Decline")
     settled(really, "held")
     expect(really).to_contain_text("It leaves together with the other answers of its round.")
+    page.wait_for_function("() => document.querySelector('.ask[data-s=held]').offsetHeight < 50")  # one line
+    really.locator("summary").click()
     act(really, "Change the answer")
     really = cards(page).filter(has_text="Really?")
     settled(really, "open")
@@ -56,6 +59,7 @@ def test_three_asks_of_one_round_are_answered_by_phone(page: Page, parley: Parle
     form.get_by_label(re.compile("name")).fill("Ann")
     act(form, "Accept")
     settled(form, "answered")
+    expect(page.locator("#asks > .ask[data-s=held]")).to_have_count(0)  # they have left with it, and say so
     told = json.loads(desk.result(call)["content"][0]["text"])
     assert told["requestState"].encode() == STATE.encode()
     assert told["inputResponses"]["who"] == {"action": "accept", "content": {"name": "Ann"}}
@@ -64,7 +68,7 @@ def test_three_asks_of_one_round_are_answered_by_phone(page: Page, parley: Parle
     visit(page, desk, f"/calls/{call}")
     rounds = page.locator(".rounds")
     expect(rounds).to_contain_text("Round 1")
-    expect(rounds).to_contain_text(f"state of {len(STATE.encode())} B, the same bytes went back")
+    expect(rounds).to_contain_text(f"same {len(STATE.encode())} B echoed")
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0
     assert axe(page) == []
@@ -105,22 +109,20 @@ def test_one_button_runs_the_call_in_the_other_era_and_shows_both(page: Page, pa
     visit(page, desk)
     call = desk.call("preferences")
     form = cards(page, "Form")
-    form.get_by_label("Output format").select_option(label="markdown")
+    form.get_by_label("outputFormat").select_option(label="markdown")
     act(form, "Accept")
     settled(form, "answered")
     desk.result(call)
     visit(page, desk, f"/calls/{call}")
-    page.get_by_role("button", name="Compare with 2025-11-25").click()
-    expect(page.locator("h1")).to_contain_text("preferences in two eras")
-    answer = page.get_by_role("link", name="answer it")
-    answer.click()  # the other session has an inbox of its own
-    form = page.locator("main .ask")
-    form.get_by_label("Output format").select_option(label="markdown")
+    page.locator(".compare-link > summary").click()
+    page.get_by_role("button", name="Run it in 2025-11-25").click()
+    expect(page.locator("h1")).to_contain_text("Compare preferences")
+    form = page.locator("#compare .in-place .ask")  # of the other session, in this page
+    form.get_by_label("outputFormat").select_option(label="plain")
     act(form, "Accept")
-    settled(form, "answered")
-    visit(page, desk, f"/calls/{call}/compare")
     expect(page.locator("#differs")).to_be_visible()
+    page.locator("#differs > summary").click()
     expect(page.locator("#compare")).to_contain_text("in 1 round against as requests of the server")
-    expect(page.locator("#compare .talk-of")).to_have_count(2)
-    expect(page.locator("#compare .talk-of").nth(1)).to_contain_text("elicitation/create")
+    page.locator("#compare .r summary", has_text="4,").click()
+    expect(page.locator("#compare .wire-list").nth(1)).to_contain_text("elicitation/create")
     assert axe(page, around=False) == []

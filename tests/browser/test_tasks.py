@@ -55,7 +55,7 @@ def test_a_task_with_progress_a_question_and_a_reload_ends_with_its_result_on_sc
         card.get_by_role("link", name=re.compile(r"^task \d")).click()
         expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"Task \d+"))
         expect(page.locator("main")).to_contain_text("needs an answer")
-        page.get_by_text("As a sequence drawing").click()
+        page.get_by_text("Sequence diagram").click()
         drawing = page.get_by_role("img", name=re.compile("as a sequence"))
         expect(drawing).to_be_visible()
         expect(drawing.locator(".now")).to_have_count(1)
@@ -80,6 +80,6 @@ def test_a_task_with_progress_a_question_and_a_reload_ends_with_its_result_on_sc
         assert lasted >= SECONDS * 0.8, "the task was shorter than it should be"
 
         page.goto(f"{parley.origin}{made['url']}/tasks")
-        page.get_by_role("button", name="Ask for its list").click()
-        expect(page.locator("#running")).to_contain_text("Its list: 1 task")
+        page.get_by_role("button", name="Refresh").click()
+        expect(page.locator("#running")).to_contain_text("Server list: 1 task")
         assert axe(page) == []

@@ -38,12 +38,11 @@ def test_a_server_is_reached_by_its_address_and_called(
     page: Page, parley: Parley, start: Start, name: str, transport: Transport
 ):
     peer = start(name, transport)
-    page.get_by_text("Address", exact=True).first.click()
+    page.locator(".seg label", has_text="URL").click()
     page.locator("input[name=url]").fill(peer.url("/mcp" if transport == "http" else "/sse"))
     if transport == "sse":
-        page.get_by_label("The older transport, HTTP with SSE").check()
+        page.get_by_label("HTTP with SSE").check()
     if name == "mcp 2.3":  # it speaks both eras
-        page.get_by_text("What Parley offers the server").click()
         page.locator("#option-era").select_option("legacy")
     page.get_by_role("button", name="Connect", exact=True).click()
     expect(page.locator("#where .lamp")).to_have_attribute("data-s", "ready")

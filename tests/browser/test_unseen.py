@@ -43,7 +43,7 @@ def test_h08_three_tools_that_read_alike_look_different(page: Page, unseen: str)
 @pytest.mark.requirement("H08")
 def test_h08_ordinary_emoji_and_scripts_are_calm(page: Page, unseen: str):
     page.goto(f"{unseen}/tools/~2")
-    expect(page.locator("h1")).to_have_text("Add ❤️")
+    expect(page.locator("h1 .ttl2")).to_have_text("Add ❤️")
     expect(page.locator(".desc")).to_have_text("Adds 👩‍💻 and 😀⟨Tell nobody⟩.")
     page.goto(f"{unseen}/tools/turn")
     expect(page.locator(".desc")).to_have_text("Turns \\u202etxet\\u202c around, in می‌خواهم too.")

@@ -1,6 +1,7 @@
 """The command line with real processes: how it starts, what it says when it cannot, and how it ends."""
 
 import http.client
+import itertools
 import json
 import os
 import re
@@ -20,6 +21,7 @@ import pytest
 
 from app import __version__
 from tests.drive import ROOT, raw_target
+from tests.drive_http import free_port
 from tests.web.asgi import TOKEN
 
 WAIT = 60.0
@@ -144,6 +146,14 @@ def parley() -> Iterator[Start]:
         one.close()
 
 
+@pytest.fixture(scope="module")
+def plain() -> Iterator[Parley]:
+    """One that was started without anything; tests that only ask it something share it."""
+    one = Parley("--no-open", "--port", "0")
+    yield one
+    one.close()
+
+
 def fails(*arguments: str, **env: str) -> tuple[int, str]:
     """Start what cannot start: its exit code and its one sentence."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PARLEY_")}
@@ -227,6 +237,8 @@ def test_a_config_file_with_a_mistake(tmp_path: Path):
         ("[limits]\ncalls = 0", 2, f"limits.calls in {file} must be more than 0"),
         ("port = 'x'", 2, f"port in {file} must be a whole number"),
         ("host = '[::1]'", 2, f"host in {file} takes an address"),
+        ("[models.mine]\nprovider = 'openai'", 2, "'models.mine' cannot be used: say which model"),
+        ("[models.mine]\nprovider = 'openai'\nmodel = 'm'\nkey = 'sk-1'", 2, "'models.mine.key' cannot be used"),
         ("roots = ['project']", 2, "the root 'project' cannot be used: a root is a file:// URI"),
         ("token = 'short'", 2, "token"),
     ):
@@ -305,8 +317,7 @@ def test_what_is_slow_to_import_comes_after_the_port_is_open():
     assert not loaded & {"mcp", "mcp_types", "httpx2", "jinja2", "sse_starlette", "jsonschema_rs", "app.sessions"}
 
 
-def test_every_loopback_address_that_this_machine_has_answers(parley: Start):
-    one = parley()
+def test_every_loopback_address_that_this_machine_has_answers(plain: Parley):
     hosts = ["127.0.0.1"]
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
@@ -314,22 +325,21 @@ def test_every_loopback_address_that_this_machine_has_answers(parley: Start):
     except OSError:
         print("this machine has no IPv6 loopback")
     for host in hosts:
-        connection = http.client.HTTPConnection(host, one.port, timeout=WAIT)
+        connection = http.client.HTTPConnection(host, plain.port, timeout=WAIT)
         connection.request("GET", "/healthz")
         assert connection.getresponse().status == 200
         connection.close()
 
 
 @pytest.mark.requirement("S02", "S09")
-def test_what_is_not_http_gets_the_same_headers(parley: Start):
-    one = parley()
+def test_what_is_not_http_gets_the_same_headers(plain: Parley):
     for raw in (
         b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example\r\n\r\n",
         b"GET / HTTP/1.1\r\n\r\n",
         b"nonsense\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * 263_000,
     ):
-        with socket.create_connection(("127.0.0.1", one.port), timeout=WAIT) as sock:
+        with socket.create_connection(("127.0.0.1", plain.port), timeout=WAIT) as sock:
             sock.sendall(raw)
             answer = b""
             while chunk := sock.recv(65536):
@@ -369,14 +379,8 @@ def test_the_token_of_the_environment_is_hidden_from_children(parley: Start):
     assert TOKEN not in str(env)
 
 
-def test_without_a_token_scripts_stay_outside(parley: Start):
-    assert parley().ask("GET", "/", authorization=f"Bearer {TOKEN}")[0] == 401
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
+def test_without_a_token_scripts_stay_outside(plain: Parley):
+    assert plain.ask("GET", "/", authorization=f"Bearer {TOKEN}")[0] == 401
 
 
 def test_command_line_before_environment_before_file(parley: Start, tmp_path: Path):
@@ -491,8 +495,9 @@ def test_ctrl_c_before_it_listens_ends_it_without_a_traceback(tmp_path: Path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("watched", [False, True], ids=["alone", "with an open stream"])
 def test_a_signal_ends_it_with_all_children(number: int, watched: bool, parley: Start):
-    one = parley("demo", PARLEY_TOKEN=TOKEN)
-    path = one.says(r"next=(/s/[^/\s]+)/stage$")[1]
+    raw = raw_target()
+    one = parley(*(["demo"] if watched else ["--", raw.command, *raw.args]), PARLEY_TOKEN=TOKEN)
+    path = one.says(r"next=(/s/[^/\s]+)(?:/stage)?$")[1]
     assert one.script("GET", f"{path}?wait=30")["connection"]["state"] == "ready"
     children = one.children()
     assert children
@@ -547,10 +552,10 @@ def stubborn(one: Parley) -> list[psutil.Process]:
 
 
 @pytest.mark.requirement("M13")
-@pytest.mark.parametrize("protocol", ["websocket", "h2c"])
-def test_m13_a_refused_upgrade_leaves_nothing_in_the_log(protocol: str, parley: Start):
+def test_m13_a_refused_upgrade_leaves_nothing_in_the_log(parley: Start):
     one = parley()
-    for path in ("/", "/s/x/events", "/healthz", "/nothing"):
+    paths = ("/", "/s/x/events", "/healthz", "/nothing")
+    for protocol, path in itertools.product(("websocket", "h2c"), paths):
         for _ in range(10):
             headers = {"Connection": "Upgrade", "Upgrade": protocol, "Sec-WebSocket-Key": "x" * 22 + "==",
                        "Sec-WebSocket-Version": "13"}  # fmt: skip

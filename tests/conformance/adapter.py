@@ -23,42 +23,58 @@ import httpx2
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "a-token-for-the-conformance-suite"
 WAIT = 20
+DOCUMENT = "https://conformance-test.local/client-metadata.json"
+"""The client id metadata document that `auth/basic-cimd` wants to see as a client id."""
 REQUEST_STATE = ("test_mrtr_echo_state", "test_mrtr_unrelated", "test_mrtr_no_state", "test_mrtr_no_result_type")
 """What `sep-2322-client-request-state` wants called, in this order."""
 
 
 @contextmanager
 def parley() -> Iterator[httpx2.Client]:
-    """A Parley process of its own, and a client with its token."""
+    """A Parley process of its own, or the one that the environment names, and a client with its token."""
+    if running := os.environ.get("CONFORMANCE_PARLEY"):
+        with _client(running) as client:
+            yield client
+        return
     env = {name: value for name, value in os.environ.items() if not name.startswith("PARLEY_")}
     with tempfile.TemporaryDirectory(prefix="parley-conformance-") as data:
-        command = [sys.executable, "-m", "app", "--no-open", "--port", "0", "--data-dir", data]
+        config = Path(data) / "parley.toml"
+        config.write_text(f'client_metadata_url = "{DOCUMENT}"\n', encoding="utf-8")
+        command = [sys.executable, "-m", "app", "--no-open", "--port", "0", "--data-dir", data, "--config", str(config)]
         with subprocess.Popen(
             command, cwd=ROOT, env={**env, "PARLEY_TOKEN": TOKEN}, stdout=subprocess.PIPE, text=True
         ) as process:
             try:
                 assert process.stdout is not None
                 found = next(match for line in process.stdout if (match := re.search(r"http://127\.0\.0\.1:\d+", line)))
-                headers = {"authorization": f"Bearer {TOKEN}", "accept": "application/json"}
-                with httpx2.Client(base_url=found[0], headers=headers, timeout=2 * WAIT, trust_env=False) as client:
+                with _client(found[0]) as client:
                     yield client
             finally:
                 process.terminate()
                 process.wait(WAIT)
 
 
+def _client(address: str) -> httpx2.Client:
+    headers = {"authorization": f"Bearer {TOKEN}", "accept": "application/json"}
+    return httpx2.Client(base_url=address, headers=headers, timeout=2 * WAIT, trust_env=False)
+
+
 class Script:
     """What a person would do, said to the JSON interface of one session."""
 
-    def __init__(self, client: httpx2.Client, url: str, version: str) -> None:
+    def __init__(self, client: httpx2.Client, url: str, version: str, context: dict[str, Any]) -> None:
         self._client = client
         # A scenario of the newer revision is met as people meet it: Parley finds out what the server speaks.
         options = {"era": "auto" if version >= "2026-07-28" else "legacy"}
-        target = {"transport": "http", "url": url}
+        target: dict[str, Any] = {"transport": "http", "url": url}
+        if "client_id" in context:
+            target["auth"] = auth(context)
         self._at = self._send("/s", {"target": target, "options": options})["url"]
         connection = self.get(f"?wait={WAIT}")["connection"]
-        if connection["state"] != "ready":
-            sys.exit(f"not connected: {connection['error']}")
+        while connection["state"] != "ready":
+            if connection["state"] == "lost" and not self.signs_in():
+                sys.exit(f"not connected: {connection['error']}")
+            connection = self.get(f"?wait={WAIT}")["connection"]
         print(f"connected: {connection['protocol_version']}", file=sys.stderr)
 
     def _send(self, path: str, body: dict[str, Any]) -> Any:
@@ -71,10 +87,23 @@ class Script:
         reply.raise_for_status()
         return reply.json()
 
+    def signs_in(self) -> bool:
+        """Be the person's browser, when one is waited for: open the address, and hand in where it leads. False when
+        the sign-in has failed, or nobody wants one."""
+        found = self.get(f"/sign-in?wait={WAIT}")
+        if found["state"] == "waiting":
+            reply = httpx2.get(found["authorization_url"], follow_redirects=False, timeout=WAIT, trust_env=False)
+            self._send(f"{self._at}/sign-in", {"callback_url": reply.headers["location"]})
+            found = self.get(f"/sign-in?wait={WAIT}")
+        print(f"sign-in: {found['state']} {found.get('failure') or ''}", file=sys.stderr)
+        return found["state"] in ("waiting", "signed_in")
+
     def listed(self, path: str, key: str) -> list[dict[str, Any]]:
         """A list of the server's; empty when it has none."""
         found = self.get(path)
         while found["state"] == "loading":
+            if self.get("/inbox")["sign_in"]:
+                self.signs_in()
             found = self.get(path)
         items: list[dict[str, Any]] = found[key]
         return items
@@ -83,9 +112,12 @@ class Script:
         """One call to its end; asks that come with it are answered as `answer` says."""
         place = self._send(f"{self._at}/calls", {"method": method, "params": params})["id"]
         while True:
-            call: dict[str, Any] = self.get(f"/calls/{place}?wait={WAIT}")
-            if call["state"] == "waiting" or self.get("/inbox")["open"]:
-                for ask in self.get("/inbox")["open"]:
+            call: dict[str, Any] = self.get(f"/calls/{place}?wait=1")
+            inbox = self.get("/inbox")
+            if inbox["sign_in"] and call["state"] == "running":
+                self.signs_in()
+            elif call["state"] == "waiting" or inbox["open"]:
+                for ask in inbox["open"]:
                     self._send(f"{self._at}/asks/{ask['id']}/answer", answer(ask))
             elif call["state"] != "running":
                 print(f"{method} {params.get('name', '')}: {call['state']} {call['error'] or ''}", file=sys.stderr)
@@ -93,6 +125,14 @@ class Script:
 
     def end(self) -> None:
         self._send(f"{self._at}/close", {})
+
+
+def auth(context: dict[str, Any]) -> dict[str, Any]:
+    """What a scenario gives its client to prove itself with."""
+    names = {"client_id": "client_id", "client_secret": "client_secret", "private_key_pem": "private_key"}
+    given = {ours: context[theirs] for theirs, ours in names.items() if theirs in context}
+    program = str(context.get("name", "")).startswith("auth/client-credentials")
+    return {"kind": "client-credentials" if program else "oauth", **given}
 
 
 def answer(ask: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +177,7 @@ def main(arguments: list[str]) -> int:
     version = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "2025-11-25")
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
     with parley() as client:
-        script = Script(client, arguments[-1], version)
+        script = Script(client, arguments[-1], version, context)
         play(script, scenario, context)
         script.end()
     return 0

@@ -39,7 +39,7 @@ def begin(studio: Studio) -> None:
     studio.shot("problem", "/s/nothing-here")
 
     def consent(page: Page) -> None:
-        page.fill("#command_line", "sudo python server.py --root '/tmp/a b' -c 'curl https://example.com/x | sh'")
+        page.fill("#command_line", "env sudo python server.py --root '/tmp/a b' -c 'curl https://example.com/x | sh'")
         page.get_by_role("button", name="Connect", exact=True).click()
         expect(page.get_by_role("button", name="Start it")).to_be_visible()
 

@@ -20,7 +20,7 @@ from tests.drive_modern import PREFIX, TASKS, modern_peer, modern_stdio, modern_
 
 pytestmark = pytest.mark.anyio
 VERSION = "2026-07-28"
-ONCE_MORE = "It is started once more, without a probe, and spoken to in the older era."
+ONCE_MORE = "It is started once more, without the version check."
 
 
 def sdk(name: str) -> StdioTarget:
@@ -71,7 +71,7 @@ async def test_auto_reaches_the_era_of_real_servers_over_stdio(session: Session,
     assert await detected(session, target) == (("modern", VERSION) if modern else ("legacy", "2025-11-25"))
     assert (await call_tool(session, "echo", {"message": "hello"})).state == "done"
     said = " | ".join(steps(session))
-    assert f"server/discover {VERSION}" in said and ("Fell back" in said) is not modern
+    assert f"server/discover {VERSION}" in said and ("Trying 2025" in said) is not modern
     assert ("initialize 2025-11-25" in said) is not modern
 
 
@@ -81,7 +81,7 @@ async def test_auto_reaches_the_era_of_real_servers_over_http(session: Session, 
     record.touch()
     with sdk_web("sdk1", "http") as peer:
         assert await detected(session, peer.target()) == ("legacy", "2025-11-25")
-        assert any("Fell back to the older era" in step for step in steps(session))
+        assert any("not supported" in step for step in steps(session))
         await echoes(session)
         await session.disconnect()
     with sdk_web("sdk2", "http", record=record) as peer:
@@ -131,11 +131,11 @@ class TestSilent:
         assert Limits().probe_seconds <= 10  # so that the whole takes less than 12 s
         target = raw_target(silent=["server/discover"])
         assert await detected(session, target) == ("legacy", "2025-11-25")
-        assert "Fell back to the older era: no answer within 0.5 s." in steps(session)
+        assert "2026-07-28 not supported (no answer within 0.5 s). Trying 2025-11-25." in steps(session)
         await session.disconnect()
         await connected(session, target, era="auto")
         assert not probed(session)
-        assert any("so it is not probed" in step for step in steps(session))
+        assert any("so 2026-07-28 is not tried" in step for step in steps(session))
         other = registry.open(ME)  # what is remembered belongs to the target
         await connected(other, target, era="auto")
         assert not probed(other)
@@ -221,7 +221,7 @@ async def test_http_refusals_fall_back_and_denials_do_not(session: Session, stat
     plain = {"status": int(status[:3]), "headers": {"content-type": "text/html"}, "body": "<p>no</p>"}
     with raw_web(http={"server/discover": plain}) as peer:
         await connected(session, peer.target(), era="auto")
-        assert session.info.era == "legacy" and any("Fell back" in step for step in steps(session))
+        assert session.info.era == "legacy" and any("Trying 2025" in step for step in steps(session))
         await session.disconnect()
     with raw_web(http={"server/discover": {"status": 401, "headers": {}, "body": ""}}) as peer:
         await connect(session, peer.target(), era="auto")

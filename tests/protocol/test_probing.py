@@ -114,7 +114,7 @@ async def test_b01_the_era_of_a_command_is_remembered_over_a_restart(
         await connected(session, target, era="auto")
         assert (session.info.era, session.info.era_from, starts(session)) == ("legacy", "memory", 1)
         assert methods(session) == ["initialize", "notifications/initialized"]
-        assert "so it is not probed" in steps(session)
+        assert "so 2026-07-28 is not tried" in steps(session)
         other = second.open(ME)  # another command is another matter
         await connected(other, raw_target(numb=["server/discover"], more=1), era="auto")
         assert other.info.era_from == "probe" and methods(other)[0] == "server/discover"

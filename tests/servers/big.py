@@ -6,6 +6,11 @@ Raw JSON-RPC over stdio with the standard library alone.
 import base64
 import json
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from serving import Refused, serve
 
 EVIL = "</pre><img src=x onerror=window.pwned=1><script>window.pwned=2</script>"
 MARKDOWN = f"# Head\n\n**bold** {EVIL} [x](javascript:window.pwned=5) ![y](https://tracker.example/y.png)"
@@ -81,24 +86,10 @@ def answer(name: str, arguments: dict) -> dict:
     return {"content": [{"type": "text", "text": json.dumps(arguments)}], "structuredContent": arguments}
 
 
-for line in sys.stdin:
-    message = json.loads(line)
-    method, said = message.get("method"), {"jsonrpc": "2.0", "id": message.get("id")}
-    if method == "initialize":
-        info = {"name": "big", "version": "1"}
-        version = message["params"]["protocolVersion"]
-        said["result"] = {"protocolVersion": version, "serverInfo": info, "capabilities": {"tools": {}}}
-    elif method == "tools/list":
-        said["result"] = {"tools": TOOLS}
-    elif method == "tools/call" and message["params"]["name"] == "fails":
-        said["error"] = {"code": -32602, "message": EVIL, "data": {EVIL: [EVIL]}}
-    elif method == "tools/call":
-        said["result"] = answer(message["params"]["name"], message["params"].get("arguments", {}))
-    elif method == "ping":
-        said["result"] = {}
-    elif "id" in message:
-        said["error"] = {"code": -32601, "message": "Method not found"}
-    else:
-        continue
-    sys.stdout.write(json.dumps(said) + "\n")
-    sys.stdout.flush()
+def called(name: str, arguments: dict) -> dict:
+    if name == "fails":
+        raise Refused({"code": -32602, "message": EVIL, "data": {EVIL: [EVIL]}})
+    return answer(name, arguments)
+
+
+serve({"name": "big", "version": "1"}, TOOLS, called)

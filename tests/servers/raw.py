@@ -45,10 +45,12 @@ class Peer:
         self.send({"id": request["id"], "result": result})
 
     def say(self, request, lines):
-        """Lines as the test wrote them, together: `$ID` is the request's id, `$TOKEN` its progress token."""
+        """Lines as the test wrote them, together: `$ID` is the request's id, `$TOKEN` its progress token, `$NOW` the
+        wall time."""
         token = request.get("params", {}).get("_meta", {}).get("progressToken")
         text = "".join(f"{line}\n" for line in lines)
-        self.write(text.replace("$ID", json.dumps(request.get("id"))).replace("$TOKEN", json.dumps(token)).encode())
+        text = text.replace("$ID", json.dumps(request.get("id"))).replace("$TOKEN", json.dumps(token))
+        self.write(text.replace("$NOW", f"{time.time():.6f}").encode())
 
     def _note(self, sign, raw):
         if self._record is not None:

@@ -18,6 +18,7 @@ The settings say which tools it has and how a task lives:
     related      false to leave related-task out of results, a text for another id
     cut          how many of the first streams of tasks/result end without a word, over http
     restless     true: the script goes on after the end of its task
+    late         true: the CreateTaskResult leaves only behind the next answer to tasks/list
     early        true: the first status notification leaves before the CreateTaskResult
 """
 
@@ -69,6 +70,7 @@ class Server:
         self.released = threading.Event()
         self.lock = threading.Lock()
         self.lists = 0
+        self.held = []
 
     def send(self, message, stream=None):
         self._send({"jsonrpc": "2.0", **message}, stream)
@@ -151,7 +153,10 @@ class Server:
             result["task"].pop(name, None)
         if "meta" in self.settings:
             result["_meta"] = self.settings["meta"]
-        self.send({"id": request["id"], "result": result}, stream)
+        if self.settings.get("late"):
+            self.held.append(lambda: self.send({"id": request["id"], "result": result}, stream))
+        else:
+            self.send({"id": request["id"], "result": result}, stream)
         threading.Thread(target=self.live, args=(task,), daemon=True).start()
 
     # --- the life of a task
@@ -237,6 +242,8 @@ class Server:
         if start + size < len(known):
             result["nextCursor"] = f"page-{start + size}"
         self.send({"id": request["id"], "result": result}, stream)
+        while known and self.held:
+            self.held.pop()()
 
     def cancel(self, request, stream):
         task = self.find(request, stream)

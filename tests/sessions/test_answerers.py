@@ -325,7 +325,7 @@ async def test_an_answer_held_in_a_round_is_not_replaced_and_once_taken_back_it_
 ):
     class Considerate(Scripted):
         async def consider(self, ask: Ask) -> Answer | Draft | None:
-            return None if ask.claimed else await super().consider(ask)
+            return None if ask.claimed_until else await super().consider(ask)
 
     slow = Considerate(polly)
     slow.show = session.inbox.draft
@@ -338,7 +338,7 @@ async def test_an_answer_held_in_a_round_is_not_replaced_and_once_taken_back_it_
     assert [each.state for each in (one, two)] == ["held", "open"]
     await until(session, lambda: one.draft is not None and one.draft.state == "failed")
     session.rounds.reopen(one)
-    assert (str(one.state), one.claimed, kinds(session, one.id)[-1]) == ("open", True, "ask.reopened")
+    assert (str(one.state), one.claimed_for(0) > 0, kinds(session, one.id)[-1]) == ("open", True, "ask.reopened")
     assert kinds(session, one.id).count("ask.added") == 1
     slow.go_on.set()
     await until(session, lambda: two.state == "held")

@@ -120,6 +120,22 @@ async def test_a_call_as_a_task_is_polled_to_its_end_and_brings_its_result(sessi
         assert peer.received("notifications/cancelled") == []
 
 
+@pytest.mark.requirement("R2-08", "R2-42")
+@TRANSPORT
+async def test_a_list_that_is_quicker_than_the_reply_speaks_of_the_same_task(session: Session, transport: str):
+    with task_peer(transport, late=True) as peer:
+        await connected(session, peer.target)
+        await until(session, lambda: session.client_tasks.listing.state == "ready")
+        started = begin(session)
+        while started.task_id is None:  # the call may not have reached it when it is asked for its list
+            session.client_tasks.refresh()
+            await anyio.sleep(0.02)
+        task = await task_of(session, started)
+        assert await text_of(session, started) == "done"
+        assert started.findings == [] and task.findings == []
+        assert list(session.client_tasks.tasks.values()) == [task] and task.call_id == started.id
+
+
 @pytest.mark.requirement("R2-20", "R2-30", "R2-21", "S003 Elicitation & sampling integration", "S003 Decision 5")
 @TRANSPORT
 async def test_a_question_in_the_middle_lands_in_the_inbox_and_belongs_to_the_task(session: Session, transport: str):

@@ -30,7 +30,7 @@ async def test_the_demo_asks_the_same_in_both_eras(session: Session) -> None:
     assert other.info.protocol_version == "2025-11-25"
     assert other.inbox.open[0].origin == "request"
     await other.asks.answer(other.inbox.open[0], said, ME)
-    await until(session, lambda: found.words == "Both calls are settled.")
+    await until(session, lambda: found.words == "Both calls are done.")
     twin = other.calls[found.other_call or ""]
     words = " ".join(differences(await told(session, first), await told(other, twin)))
     assert "The same asks (form), in 1 round against as requests of the server." in words

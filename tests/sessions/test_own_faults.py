@@ -20,6 +20,8 @@ from app.sessions.calls import Calls
 from app.sessions.compare import Comparisons
 from app.sessions.lists import Lists
 from app.sessions.ping import Pings
+from app.sessions.polls import RoomSettings
+from app.sessions.room import Room
 from tests.drive import HANG, ME, call_tool, connect, connected, echoes, raw_target, until
 
 pytestmark = pytest.mark.anyio
@@ -123,6 +125,7 @@ async def test_h12_a_fault_in_any_task_of_a_session_ends_only_its_connection(
     method: str,
 ) -> None:
     await connected(session, raw_target())
+    session.asks.audience.room = Room(session, RoomSettings(), lambda _: None)
     part = room_of(session, room)
     monkeypatch.setattr(type(part), method, boom)
     session.start_soon(getattr(part, method))
@@ -222,7 +225,7 @@ async def test_h12_the_events_of_the_other_session_are_not_ours(registry: Sessio
     for _ in range(2_000):
         other.changed("call.changed", found.other_call or "c1")
         await anyio.lowlevel.checkpoint()
-    await until(session, lambda: found.words == "Both calls are settled.")
+    await until(session, lambda: found.words == "Both calls are done.")
     assert session.events.seq - before < 30
     assert found.differences
     await registry.close(other)

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,28 @@ def old_file(directory: Path, script: str = LATER + CLEAN) -> Path:
     return path
 
 
+elsewhere: Callable[[Path], str] | None = None
+"""The address of the PostgreSQL that stands for a folder, where the tests run over one."""
+
+
 def asked(path: Path, query: str) -> list[tuple[Any, ...]]:
     """What a query finds, past everything of ours."""
+    if elsewhere is not None:
+        import psycopg
+
+        with psycopg.connect(elsewhere(path.parent)) as connection:
+            return connection.execute(query.encode()).fetchall()
     with contextlib.closing(sqlite3.connect(path)) as file:
         return file.execute(query).fetchall()
+
+
+def on_disk(folder: Path) -> bytes:
+    """All that is kept in a folder, as bytes."""
+    if elsewhere is None:
+        return b"".join(path.read_bytes() for path in folder.iterdir())
+    names = asked(folder / FILE, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    rows = [row for (name,) in names for row in asked(folder / FILE, f'SELECT * FROM "{name}"')]
+    return repr(rows).encode()
 
 
 def schema(path: Path) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from app.store import FILE, Store
 from tests.drive import raw_target
 from tests.store.files import asked, ended, old_file, program
 
+pytestmark = pytest.mark.of_sqlite
+
 HANG = 30
 LOADED = """
 import importlib.abc, json, sys, threading

@@ -31,6 +31,8 @@ from tests.store.files import (
     schema,
 )
 
+pytestmark = pytest.mark.of_sqlite
+
 BACKUP = f"{FILE}.v1.bak"
 OLD = {"first": FIRST, "later": LATER + CLEAN, "in use": LATER + CLEAN + WAL, "unmarked": UNMARKED}
 

@@ -16,7 +16,7 @@ from app.core.options import Options
 from app.core.targets import DemoTarget, HttpTarget, StdioTarget
 from app.core.times import wire_time
 from app.store import FILE, RECENT, Store, without_secrets
-from app.web.kit import format
+from app.web.kit import format, html
 
 SERVER = StdioTarget(
     command="uv",
@@ -155,6 +155,7 @@ def test_what_is_left_out_is_said():
     assert without_secrets(DemoTarget()) == (DemoTarget(), ())
 
 
+@pytest.mark.of_sqlite
 async def test_the_file_is_the_users_alone(tmp_path: Path):
     directory = tmp_path / "new" / "parley"
     await (await _saved(directory, SERVER)).close()
@@ -169,6 +170,7 @@ async def test_the_file_is_the_users_alone(tmp_path: Path):
 # ------------------------------------------------------------------------------------------------------------ faults
 
 
+@pytest.mark.of_sqlite
 @pytest.mark.requirement("F25")
 async def test_a_damaged_file_costs_only_the_saving(tmp_path: Path):
     (tmp_path / FILE).write_bytes(b"this is no database" * 500)
@@ -185,6 +187,7 @@ async def test_a_damaged_file_costs_only_the_saving(tmp_path: Path):
     await store.close()
 
 
+@pytest.mark.of_sqlite
 @pytest.mark.requirement("F25")
 async def test_a_file_that_is_damaged_in_the_middle(tmp_path: Path):
     store = await opened(tmp_path)
@@ -199,9 +202,10 @@ async def test_a_file_that_is_damaged_in_the_middle(tmp_path: Path):
     await store.close()
 
 
+@pytest.mark.of_sqlite
 @pytest.mark.requirement("F25")
 async def test_a_full_disk_costs_only_the_saving(tmp_path: Path):
-    store = await opened(tmp_path, max_pages=8)
+    store = await opened(tmp_path, max_pages=28)
     assert store.trouble == ""
     for number in range(60):
         await store.save("me", HttpTarget(transport="http", url=f"http://host/{number}/{'x' * 900}"), Options(), "It")
@@ -213,6 +217,7 @@ async def test_a_full_disk_costs_only_the_saving(tmp_path: Path):
     await store.close()
 
 
+@pytest.mark.of_sqlite
 @pytest.mark.requirement("F25")
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.EIO])
 async def test_a_directory_that_is_read_only(tmp_path: Path, code: int, monkeypatch: pytest.MonkeyPatch):
@@ -233,6 +238,7 @@ async def test_a_directory_that_is_read_only(tmp_path: Path, code: int, monkeypa
     await store.close()
 
 
+@pytest.mark.of_sqlite
 @pytest.mark.requirement("F25")
 async def test_a_directory_that_cannot_be(tmp_path: Path):
     (tmp_path / "file").write_text("in the way")
@@ -243,6 +249,7 @@ async def test_a_directory_that_cannot_be(tmp_path: Path):
     await store.close()
 
 
+@pytest.mark.of_sqlite
 async def test_a_directory_in_the_place_of_the_file_is_named_and_left_alone(tmp_path: Path):
     """Its permissions too: without the right to enter it, whatever is below would be out of reach."""
     (tmp_path / FILE).mkdir(mode=0o755)
@@ -253,6 +260,7 @@ async def test_a_directory_in_the_place_of_the_file_is_named_and_left_alone(tmp_
     await store.close()
 
 
+@pytest.mark.of_sqlite
 async def test_a_file_of_a_newer_parley_is_left_alone(tmp_path: Path):
     await (await _saved(tmp_path, SERVER)).close()
     file = sqlite3.connect(tmp_path / FILE)
@@ -263,6 +271,7 @@ async def test_a_file_of_a_newer_parley_is_left_alone(tmp_path: Path):
     await store.close()
 
 
+@pytest.mark.of_sqlite
 async def test_a_row_that_makes_no_sense_is_passed_over(tmp_path: Path):
     store = await opened(tmp_path)
     first = await store.save("me", SERVER, Options(), "Desk")
@@ -353,6 +362,7 @@ anyio.run(main)
     file.close()
 
 
+@pytest.mark.of_sqlite
 @pytest.mark.requirement("M04")
 @pytest.mark.parametrize("number", ["9e999", "-9e999", "1e300", "-1", "253402300800"])
 async def test_m04_a_stored_time_that_is_no_time_is_read_as_none(tmp_path: Path, number: str):
@@ -381,4 +391,17 @@ async def test_m04_a_stored_time_that_is_no_time_is_read_as_none(tmp_path: Path,
 def test_m04_every_number_can_be_shown_as_a_time(at: float, shown: str):
     assert wire_time(at) == shown
     assert format.clock(at) == shown[11:23]
-    assert format.time_of_day(at) == shown[11:19]
+    assert html.time_of_day(at) == f'<time datetime="{shown}">{shown[11:19]}</time>'
+
+
+async def test_a_target_that_is_used_before_the_file_is_read_is_the_one_in_it(tmp_path: Path):
+    target = StdioTarget(command="server")
+    before = Store(tmp_path)
+    await before.open()
+    kept = await before.save("me", target, Options(), "It")
+    await before.close()
+    store = Store(tmp_path)
+    used = store.used("me", target, Options())
+    await store.open()
+    assert [(one.id, one.name, one.used) for one in store.of("me")] == [(kept.id, "It", used.used)]
+    await store.close()

@@ -28,7 +28,7 @@ def merged(known: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    with running() as parley:
+    with running("--room", "127.0.0.1:0") as parley:
         seen = walk(parley).as_json()
     if arguments == ["--write"]:
         known = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {"answers": {}, "events": {}}

@@ -6,10 +6,11 @@ import json
 import re
 import sys
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from tests.browser.parley import Parley
 from tests.drive import SERVERS
+from tests.drive_oauth import protected
 from tests.surface.walk import Surface, Walker
 
 SHELF: dict[str, Any] = {
@@ -26,7 +27,8 @@ RESPONSE = {
 LISTS = ("tools", "resources", "resources/templates", "prompts")
 PAGES = (
     *("", "/connect", "/roots", "/tools", "/tools/echo", "/resources", "/resources/templates", "/prompts", "/logging"),
-    *("/compose", "/calls", "/inbox", "/subscriptions", "/stage", "/tasks", "/log", "/log.jsonl", "/stderr"),
+    *("/compose", "/calls", "/inbox", "/subscriptions", "/stage", "/timeline", "/sign-in"),
+    *("/tasks", "/log", "/log.jsonl", "/stderr"),
 )
 
 
@@ -38,8 +40,13 @@ def walk(parley: Parley) -> Surface:
     walker.login()
     _home(walker)
     _legacy(walker)
+    _compared(walker)
+    _answered_for_us(walker)
     _modern(walker)
     _shelf(walker)
+    _guests(walker)
+    _signing_in(walker)
+    _recorded(walker)
     _faults(walker)
     return surface
 
@@ -61,9 +68,24 @@ def _home(walker: Walker) -> None:
     walker.post(f"/targets/{saved['id']}", {"name": "Another name"})
     walker.browse("GET", "/")
     walker.browse("GET", f"/?target={saved['id']}")
+    requests = f"/targets/{saved['id']}/requests"
+    request = {"name": "Echo", "method": "tools/call", "params": {"name": "echo", "arguments": {"key": "secret"}}}
+    one = f"{requests}/{walker.post(requests, request)['id']}"
+    walker.post(requests, request)
+    for path in (requests, one):
+        walker.get(path)
+    walker.browse("GET", requests)
+    walker.post(one, {"name": "Said"})
+    walker.post(f"{one}/delete")
+    walker.browse("POST", f"/targets/{saved['id']}/delete", {})
+    walker.post(f"/targets/{saved['id']}/restore")
     walker.post(f"/targets/{saved['id']}/delete")
+    walker.browse("GET", "/s")
+    walker.post("/close-lost")
     walker.get("/about")
     walker.browse("GET", "/about")
+    walker.get("/sessions")
+    walker.browse("GET", "/sessions")
 
 
 def _ready(walker: Walker, target: dict[str, Any], **options: Any) -> str:
@@ -150,7 +172,92 @@ def _legacy(walker: Walker) -> None:
             walker.script("GET", f"{added}/compare?wait=30")
         walker.script("GET", f"{added}/compare")
         walker.browse("GET", f"{added}/compare")
+        walker.script("POST", f"{added}/compare/close")
         _everything(walker, base, added)
+
+
+def _answered_for_us(walker: Walker) -> None:
+    """Rules and models: kept, ordered, tried, made from an answer; a draft that is written and stopped."""
+    base = _ready(walker, {"transport": "demo"}, era="legacy")
+    call = _tool(walker, base, "preferences")
+    (ask,) = walker.get(f"{base}/inbox?wait=20")["open"]
+    path = f"{base}/asks/{ask['id']}"
+    walker.post(f"{path}/touch")
+    walker.browse("POST", f"{path}/touch")
+    walker.post(f"{path}/rule")
+    walker.post(f"{path}/draft", {"model": "echo"})
+    walker.post(f"{path}/answer", {"action": "accept", "content": {"outputFormat": "json"}})
+    walker.get(f"{call}?wait=20")
+    walker.post(f"{path}/touch")
+    walker.get(f"{path}/rule")
+    walker.browse("GET", f"{path}/rule")
+    made = walker.post(f"{path}/rule")
+    walker.post(f"{base}/rules", {"name": "no", "do": {"action": "decline"}, "regex": "."})
+    walker.post(f"{base}/rules", {"rules": [{"name": "no", "do": {"action": "decline"}, "delay_ms": 60000}]})
+    walker.post(f"{base}/rules/try", {"rule": made["rule"], "id": made["id"]})
+    walker.post(f"{base}/rules/order", {"order": ["r2", "r1"]})
+    walker.post(f"{base}/rules/r2", {"on": True})
+    walker.post(f"{base}/rules/pause", {"paused": False})
+    walker.get(f"{base}/rules")
+    walker.get(f"{base}/rules/r1")
+    walker.get(f"{base}/rules/new")
+    for page in ("", "/r1", "/new"):
+        walker.browse("GET", f"{base}/rules{page}")
+    walker.post(f"{base}/rules/r2/move", {"by": 1})
+    walker.post(f"{base}/rules/resume")
+    secret = {"name": "in", "do": {"action": "accept", "content": {"password": "correct horse"}}}
+    walker.post(f"{base}/rules/import", {"rules": [secret]})
+    walker.post(f"{base}/rules/import", {"rules": [{"name": "no"}]})
+    walker.get(f"{base}/rules/export")
+    walker.script("POST", f"{base}/rules/r3/delete")
+    walker.script("GET", f"{base}/rules/r9")
+    waits = _tool(walker, base, "preferences")
+    walker.get(f"{base}/inbox?wait=20")
+    walker.script("POST", f"{base}/rules/r2/delete")
+    walker.script("POST", f"{waits}/cancel")
+    walker.post(f"{base}/models", {"name": "mine", "provider": "canned", "text": "Yes."})
+    walker.post(
+        f"{base}/models", {"name": "mine", "provider": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+    )
+    walker.post(f"{base}/models", {"name": "echo", "provider": "canned"})
+    walker.get(f"{base}/models")
+    walker.browse("GET", f"{base}/models")
+    caption = _tool(walker, base, "write_caption")
+    (ask,) = walker.get(f"{base}/inbox?wait=20")["open"]
+    path = f"{base}/asks/{ask['id']}"
+    walker.get(f"{path}/models")
+    walker.browse("GET", f"{path}?uses=1")
+    walker.browse("POST", f"{path}/uses")
+    walker.script("POST", f"{path}/uses")
+    walker.post(f"{path}/draft", {"model": "nobody"})
+    walker.post(f"{path}/draft", {"model": "small talk", "request": {**ask["params"], "systemPrompt": "Be brief"}})
+    walker.post(f"{path}/draft/stop")
+    walker.get(path)
+    walker.script("POST", f"{base}/models/mine/delete")
+    walker.script("POST", f"{base}/models/mine/delete")
+    walker.script("POST", f"{caption}/cancel")
+
+
+def _compared(walker: Walker) -> None:
+    """Two calls side by side: answered alike, and both again."""
+    base = _ready(walker, {"transport": "demo"}, era="legacy")
+    first = _tool(walker, base, "preferences")
+    (ask,) = walker.get(f"{base}/inbox?wait=20")["open"]
+    walker.post(f"{base}/asks/{ask['id']}/answer", {"action": "accept", "content": {"outputFormat": "json"}})
+    walker.get(f"{first}?wait=20")
+    second = _tool(walker, base, "preferences")
+    walker.get(f"{base}/inbox?wait=20")
+    pair = {"left": first.rsplit("/", 1)[1], "right": second.rsplit("/", 1)[1]}
+    where = f"{base}/compare?left={pair['left']}&right={pair['right']}"
+    walker.get(where)
+    walker.browse("GET", where)
+    walker.post(f"{base}/compare/same", {**pair, "later": True})
+    walker.get(f"{second}?wait=20")
+    walker.get(where)
+    walker.browse("GET", f"{where}&export=1")
+    walker.script("GET", f"{base}/compare?left={pair['left']}&right=c9999")
+    walker.post(f"{base}/compare/again", pair)
+    walker.post(f"{base}/close")
 
 
 def _everything(walker: Walker, base: str, call: str) -> None:
@@ -158,7 +265,7 @@ def _everything(walker: Walker, base: str, call: str) -> None:
     card = _tool(walker, base, "postcard", {})
     walker.get(f"{card}?wait=20")
     for page in (card, call):
-        for way in ("", "/shown", "/branch?path=", "/search?q=a", "/markdown?part=0", "/result"):
+        for way in ("", "/shown", "/branch?path=", "/search?q=a", "/table?root=", "/markdown?part=0", "/result"):
             walker.browse("GET", f"{page}{way}")
             walker.script("GET", f"{page}{way}")
     text = walker.browse("GET", card).body.decode()
@@ -173,6 +280,9 @@ def _everything(walker: Walker, base: str, call: str) -> None:
     seq = log["messages"][0]["seq"]
     walker.script("GET", f"{base}/log/{seq}")
     walker.browse("GET", f"{base}/log/{seq}")
+    walker.script("POST", f"{base}/log/{seq}/resend")  # `initialize`, which is refused
+    asked = next(one["seq"] for one in log["messages"] if (one["direction"], one["method"]) == ("out", "tools/list"))
+    walker.post(f"{base}/log/{asked}/resend")
     lines = walker.script("GET", f"{base}/log.jsonl").body.splitlines()
     for line in lines:
         walker.surface.note(
@@ -182,6 +292,8 @@ def _everything(walker: Walker, base: str, call: str) -> None:
         )
     walker.script("GET", f"{base}/palette?q=ec")
     walker.browse("GET", f"{base}/palette?q=ec")
+    walker.script("GET", f"{base}/counts")
+    walker.browse("GET", f"{base}/counts")
     walker.post(f"{base}/ping")
     walker.post(f"{base}/roots", {"roots": [{"uri": "file:///tmp", "name": "tmp"}]})
     walker.post(f"{base}/options", {"log_level": "debug"})
@@ -216,6 +328,12 @@ def _everything(walker: Walker, base: str, call: str) -> None:
     walker.browse("POST", f"{base}/prompts/get/phrase_of_the_day", {})
     walker.post(f"{base}/inbox/clear")
     walker.browse("POST", f"{base}/ping")
+    saving = {"_mode": "json", "_text": '{"message": "ahoy"}', "save-name": "Ahoy"}
+    walker.browse("POST", f"{base}/tools/save/echo", saving)
+    kept = next(one for one in walker.get("/")["targets"] if one["transport"] == "demo")
+    for one in walker.get(f"/targets/{kept['id']}/requests")["requests"]:
+        walker.get(f"{base}/saved/{one['id']}")
+        walker.browse("GET", f"{base}/saved/{one['id']}")
     walker.browse("POST", f"{call}/retry")
     walker.browse("POST", f"{call}/cancel")
     walker.browse("POST", f"{base}/inbox/clear")
@@ -230,6 +348,35 @@ def _everything(walker: Walker, base: str, call: str) -> None:
     walker.post(f"{base}/close")
     walker.script("GET", base)
     walker.browse("GET", base)
+
+
+def _guests(walker: Walker) -> None:
+    """Those without an account: whoever has the link to one ask, and the phones of a room."""
+    base = _ready(walker, {"transport": "demo"}, era="legacy")
+    _tool(walker, base, "preferences", {})
+    walker.get(f"{base}/inbox?wait=20")
+    ask = f"{base}/asks/{walker.get(f'{base}/inbox')['open'][0]['id']}"
+    link = walker.post(f"{ask}/link", {"seconds": 60, "name": "Ines"})["url"].removeprefix(walker.parley.server)
+    for path in (f"{ask}/link", link):
+        walker.browse("GET", path)
+    walker.get(f"{ask}/link")
+    walker.post(f"{ask}/link/revoke")
+    walker.browse("POST", link, {"action": "decline"})
+    walker.get(f"{base}/room")
+    walker.post(f"{base}/room", {"decide": "first"})
+    while walker.get(f"{base}/room")["poll"] is None:
+        pass
+    walker.browse("GET", f"{base}/stage")
+    walker.browse("GET", f"{base}/room")
+    walker.post(f"{base}/room/act", {"do": "stop"})
+    walker.post(f"{base}/room/act", {"do": "decline"})
+    walker.post(f"{base}/room/close")
+    walker.get(f"{base}/tour")
+    walker.browse("GET", f"{base}/tour")
+    walker.post(f"{base}/tour", {"do": "press"})
+    again = walker.post(f"{base}/stage/reset")["url"]
+    walker.get(f"{again}?wait=20")
+    walker.post(f"{again}/close")
 
 
 def _modern(walker: Walker) -> None:
@@ -258,6 +405,53 @@ def _modern(walker: Walker) -> None:
         walker.post(f"{base}/close")
 
 
+def _recorded(walker: Walker) -> None:
+    """A session is recorded, its recording listed, changed, masked, sent and deleted."""
+    base = _ready(walker, {"transport": "demo"}, era="legacy")
+    rid = walker.post(f"{base}/record", {"on": True})["rid"]
+    walker.get(f"{_tool(walker, base, 'echo', {'message': 'kept'})}?wait=20")
+    walker.post(f"{base}/record", {"on": False})
+    walker.browse("POST", f"{base}/record", {"seen": "1"})
+    walker.get("/recordings")
+    walker.get("/recordings?q=kept&tool=echo")
+    walker.browse("GET", "/recordings")
+    log = walker.get(f"/r/{rid}/log?after=0")
+    seq = log["messages"][-1]["seq"]
+    for page in (
+        "",
+        "/about",
+        "/calls",
+        "/calls/c1",
+        "/inbox",
+        "/tasks",
+        "/stderr",
+        "/timeline",
+        f"/log/{seq}",
+        "/tools",
+    ):
+        walker.get(f"/r/{rid}{page}")
+        walker.browse("GET", f"/r/{rid}{page}")
+    walker.post(f"/r/{rid}/calls", {"method": "ping"})
+    walker.browse("POST", f"/r/{rid}/connect")
+    for whence in (base, f"/r/{rid}"):
+        walker.get(f"{whence}/moments?seq={seq}")
+        walker.browse("GET", f"{whence}/moments?seq={seq}")
+        walker.post(f"{whence}/moments", {"seq": seq, "note": "here", "preview": True})
+        walker.post(f"{whence}/moments", {"call": "c1", "note": "here"})
+    walker.post(f"/r/{rid}", {"title": "Kept", "tags": ["a"]})
+    file = walker.browse("GET", f"/r/{rid}/file").body
+    walker.script("POST", "/recordings", raw=file)
+    walker.script("POST", "/recordings", raw=b"no recording")
+    walker.get(f"/r/{rid}/masks")
+    walker.browse("GET", f"/r/{rid}/masks")
+    walker.post(f"/r/{rid}/masks", {"names": ["message"]})
+    walker.browse("POST", f"/r/{rid}/masks", {"names": "message", "save": "1"})
+    walker.post(f"/r/{rid}/masks", {"names": []})
+    walker.post(f"/r/{rid}/delete")
+    walker.post(f"/r/{rid}/delete")
+    walker.post(f"{base}/close")
+
+
 def _shelf(walker: Walker) -> None:
     pages = {**SHELF, "args": [*SHELF["args"][:-1], json.dumps({"tools": 9, "resources": 9, "page": 4})]}
     base = _ready(walker, pages, era="legacy")
@@ -274,8 +468,50 @@ def _shelf(walker: Walker) -> None:
     walker.post(f"{base}/close")
 
 
+def _signing_in(walker: Walker) -> None:
+    """A server that wants a token: waiting, signed in, renewed, forgotten, failed."""
+    with protected(jwt=True) as harbour:
+        target = {"transport": "http", "url": harbour.resource}
+        base = walker.post("/s", {"target": target})["url"]
+        walker.get(f"{base}?wait=50")
+        for _ in range(2):
+            found = walker.get(f"{base}/sign-in?wait=20")
+            walker.get(f"{base}/inbox")
+            walker.browse("GET", f"{base}/sign-in")
+            back = urlsplit(harbour.allow(found["authorization_url"]))
+            walker.post(f"{base}/sign-in", {"callback_url": "http://127.0.0.1:1/?state=not-ours"})
+            for _ in range(2):  # the second time it is nobody's answer
+                walker.script("GET", f"{back.path}?{back.query}")
+            walker.get(f"{base}/sign-in?wait=20")
+            walker.post(f"{base}/sign-in/steps/server-metadata", {"go_on": False})
+            walker.get(f"{base}/sign-in?wait=20")
+            walker.post(f"{base}/sign-in/refresh")
+            walker.get(f"{base}/sign-in?wait=20")
+            walker.post(f"{base}/sign-in/revoke")
+            walker.get(f"{base}/sign-in?wait=20")
+            walker.post(f"{base}/sign-in")
+            walker.get(f"{base}/sign-in?wait=20")
+        walker.post(f"{base}/sign-in/forget")
+        for verb in ("refresh", "revoke", "steps/nothing"):
+            walker.post(f"{base}/sign-in/{verb}")
+        harbour.set(fault="no PKCE")
+        walker.post(f"{base}/sign-in")
+        walker.get(f"{base}/sign-in?wait=20")
+        walker.get(base)
+        walker.post(f"{base}/close")
+
+
 def _faults(walker: Walker) -> None:
     """What is wrong, and how that is said: statuses and kinds are a promise too."""
+    base = walker.post("/s")["url"]
+    walker.post(f"{base}/close")
+    walker.get("/")
+    walker.script("GET", base)
+    walker.post(f"{base}/reopen")
+    walker.post(f"{base}/close")
+    walker.script("POST", "/s/r0-neverwas/reopen")
+    walker.script("POST", "/targets/t999/requests", {"name": "x", "method": "ping"})
+    walker.post("/logout")
     opened = walker.script("POST", "/s", {}).json()
     base = f"/s/{opened['id']}"
     walker.script("POST", f"{base}/calls", {"method": "ping"})  # not connected

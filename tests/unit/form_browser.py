@@ -10,6 +10,7 @@ from datetime import date, datetime, time
 from html.parser import HTMLParser
 
 from app.core import forms
+from app.core.forms.tree import GROUPS
 from app.web.kit.templates import jinja
 
 VOID = frozenset({"input", "br", "hr", "img", "use", "path"})
@@ -74,6 +75,11 @@ class Page(HTMLParser):
                 self._inside.append(control)
         if tag == "option" and self.controls:
             self.controls[-1].options.append((attributes.get("value", ""), "selected" in attributes))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
 
     def handle_endtag(self, tag: str) -> None:
         if not self._open or self._open.pop() != tag:
@@ -167,25 +173,26 @@ def _enter(one: forms.Field, found: list[tuple[str, str]]) -> None:
         case "choice":
             found.append((name, "" if one.chosen is None else str(one.chosen)))
         case "oneof":
-            found.append((f"{name}#alt", "" if one.chosen is None else str(one.chosen)))
+            found.append((f"{name}#alt", "null" if one.is_null else "" if one.chosen is None else str(one.chosen)))
             if one.chosen is not None:
                 found.append((f"{name}#was", str(one.chosen)))
             found += one.kept
-        case "checkbox":
-            found += [(name, "true")] if one.value is True else []
+        case "checkbox" | "threeway":
+            unset = one.kind == "threeway" and not one.required and one.state != "null"
+            found += [(name, one.text)] if one.text or unset else []
         case "json":
             found += [(name, one.text), (f"{name}#json", "1")]
         case _:
             found.append((name, one.text))
     if one.plainer:
         found.append((f"{name}#kind", one.kind))
-    if one.can_be_empty:
-        found += [(f"{name}#maybe", "1"), *([(f"{name}#empty", "1")] if one.empty else [])]
-    if one.nullable and one.is_null:
-        found.append((f"{name}#null", "1"))
-    for child in one.children:
+    if one.is_null and one.kind in GROUPS and one.kind != "oneof":
+        found.append((f"{name}#as", "null"))
+    for child in [*one.shown, *one.folded]:
         if one.kind in ("array", "map"):
             found.append((f"{name}#item", child.name.rpartition("/")[2]))
         if one.kind == "map":
             found.append((f"{child.name}#key", child.key))
         _enter(child, found)
+    if one.states and one.state in one.states:
+        found.append((f"{name}#as", one.state))

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from app import bounds
+from app import bounds, team_bounds
 from app.settings import Limits
 
 APP = Path(__file__).parents[2] / "app"
 HOUSES = ("core", "protocol/links", "sessions")
 LOCAL = {
+    "core/certificates.py:_SHOWN": "where a name is cut",
+    "core/errors.py:_LINE": "where a line is cut in a heading",
     "core/figures.py:_LONGEST": "where a number is cut",
     "core/hidden.py:STACKED": "how many marks of a stack are drawn",
     "core/hidden.py:_RUN": "where a run is cut",
@@ -26,6 +28,14 @@ LOCAL = {
     "core/json/scan.py:_WINDOW": "how the work is cut into pieces, not how much of it is done",
     "core/json/scan.py:_FIRST_WINDOW": "the same",
     "core/schema/cost.py:_BACKTRACKING": "the weight of a match, in steps",
+    "core/json/tables.py:ROWS": "from when on a list is a table",
+    "core/json/tables.py:SHARED": "the same",
+    "core/json/tables.py:_DEEP": "where a list for a table is looked for",
+    "core/json/tables.py:_LOOKED_AT": "how many rows say what the others are like",
+    "core/json/tables.py:_SCALARS": "how much stands beside a table",
+    "core/forms/tree.py:_COLUMNS": "up to when an item of a list is one row",
+    "core/forms/tree.py:_SHOWN": "from when on optional fields are folded",
+    "core/forms/words.py:_MAX_PATTERN": "where a pattern is cut",
     "core/forms/words.py:MAX_LABEL": "where a label is cut",
     "core/forms/words.py:MAX_DESCRIPTION": "where a description is cut",
     "core/forms/leaves.py:_LONG": "from when on a text gets a larger box",
@@ -68,8 +78,9 @@ def test_what_is_called_local_is_there():
 
 
 def test_every_bound_is_used_and_more_than_nothing():
-    text = "".join(path.read_text(encoding="utf-8") for path in APP.rglob("*.py") if path.name != "bounds.py")
-    for name, value in vars(bounds).items():
+    files = [path for path in APP.rglob("*.py") if not path.name.endswith("bounds.py")]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    for name, value in [*vars(bounds).items(), *vars(team_bounds).items()]:
         if name.isupper():
             assert value > 0
             assert name in ("KIB", "MIB") or f"bounds.{name}" in text, f"nobody asks for {name}"

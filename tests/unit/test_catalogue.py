@@ -48,8 +48,16 @@ def names_used(tree: ast.AST) -> set[str]:
     return {node.attr for node in found if isinstance(node.value, ast.Name) and node.value.id == "catalogue"}
 
 
+def knows_it(tree: ast.AST) -> bool:
+    """Whether a module has this catalogue: that of a team's servers goes by the same word."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return any((node.module or "").startswith("app.core.rules") for node in imports)
+
+
 def test_every_call_names_an_entry_and_fills_it():
-    assert [f"{path}, {wrong}" for path, tree in MODULES.items() for wrong in wrong_calls(tree)] == []
+    known = {path: tree for path, tree in MODULES.items() if knows_it(tree)}
+    assert len(known) > 10
+    assert [f"{path}, {wrong}" for path, tree in known.items() for wrong in wrong_calls(tree)] == []
 
 
 @pytest.mark.parametrize(
@@ -100,8 +108,7 @@ def test_an_entry_reads_well(name: str):
 def test_every_entry_speaks_of_a_requirement_that_we_know():
     manifest = tomllib.loads((ROOT / "tests" / "requirements.toml").read_text())
     known = {requirement for section in manifest.values() for requirement in section}
-    # R3-11 is a MAY of the protocol: there is nothing in it to claim.
-    assert {entry.rule for entry in ENTRIES.values()} - known == {"{rule}", "R3-11"}
+    assert {entry.rule for entry in ENTRIES.values()} - known == {"{rule}"}
 
 
 def test_what_a_server_says_is_never_taken_for_a_place_to_fill():

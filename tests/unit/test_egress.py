@@ -16,7 +16,8 @@ import httpcore2
 import psutil
 import pytest
 
-from app.egress import Egress, EgressError, Policy, _GuardedBackend, split
+from app.egress import Egress, EgressError, _GuardedBackend, split
+from app.policy import Policy
 from app.settings import MIB
 from tests.drive_http import raw_web
 
@@ -64,6 +65,19 @@ ADDRESSES = {
     "2002:0a00:0001::": LOCAL,
     "198.18.0.1": LOCAL,
     "240.0.0.1": LOCAL,
+    "fe80::5efe:a9fe:a9fe": NOWHERE,
+    "2606:4700::5efe:169.254.169.254": NOWHERE,
+    "2606:4700::200:5efe:169.254.169.254": NOWHERE,
+    "2606:4700::5efe:10.0.0.1": LOCAL,
+    "2606:4700::5efe:8.8.8.8": PUBLIC,
+    "168.63.129.16": LOCAL,
+    "::ffff:168.63.129.16": LOCAL,
+    "2002:a83f:8110::": LOCAL,
+    "192.88.99.1": LOCAL,
+    "192.88.99.255": LOCAL,
+    "2002:c058:6301::": LOCAL,
+    "3fff::1": LOCAL,
+    "5f00::1": LOCAL,
     "8.8.8.8": PUBLIC,
     "2606:4700::1111": PUBLIC,
     "::ffff:8.8.8.8": PUBLIC,
@@ -87,15 +101,26 @@ def test_each_refusal_says_why():
     assert Policy("demo").refusal("x", "8.8.8.8", 80) == "this Parley dials no addresses"
 
 
-@pytest.mark.requirement("S23", "R5-70")
+@pytest.mark.requirement("S23", "R5-70", "T03")
 def test_a_team_reaches_the_internal_names_that_were_allowed_and_nothing_worse():
-    policy = Policy("team", own_ports={6280}, allowed_names=frozenset({"wiki.internal"}))
+    policy = Policy("team", own_ports={6280}, allowed={("wiki.internal", 443), ("localhost", 9000), ("10.1.1.1", 80)})
     assert policy.refusal("wiki.internal", "10.0.0.1", 443) is None
     assert policy.refusal("WIKI.internal.", "10.0.0.1", 443) is None
-    assert policy.refusal("other.internal", "10.0.0.1", 443) is not None
-    assert policy.refusal("wiki.internal.evil.example", "10.0.0.1", 443) is not None
-    assert policy.refusal("wiki.internal", "169.254.169.254", 443) is not None
-    assert policy.refusal("wiki.internal", "127.0.0.1", 6280) is not None
+    assert policy.refusal("localhost", "127.0.0.1", 9000) is None
+    assert policy.refusal("10.1.1.1", "10.1.1.1", 80) is None
+    for name, address, port in (
+        ("wiki.internal", "10.0.0.1", 22),  # the port counts
+        ("localhost", "127.0.0.1", 9001),
+        ("wiki.internal", "127.0.0.1", 443),  # a name that leads here, and does not say so
+        ("wiki.internal", "::ffff:127.0.0.1", 443),
+        ("other.internal", "10.0.0.1", 443),
+        ("wiki.internal.evil.example", "10.0.0.1", 443),
+        ("wiki.internal", "169.254.169.254", 443),
+        ("wiki.internal", "168.63.129.16", 443),
+        ("wiki.internal", "127.0.0.1", 6280),
+        ("localhost", "127.0.0.1", 6280),
+    ):
+        assert policy.refusal(name, address, port) is not None, (name, address, port)
 
 
 def own_addresses() -> list[str]:
@@ -113,11 +138,12 @@ def _is_address(text: str) -> bool:
 @pytest.mark.requirement("S22")
 @pytest.mark.parametrize("mode", ["local", "team"])
 def test_parley_is_never_its_own_target_whatever_it_is_called(mode: Mode):
-    policy = Policy(mode, own_ports={6280}, allowed_names=frozenset({"me.example"}))
+    policy = Policy(mode, own_ports={6280}, allowed={("me.example", 6280), ("localhost", 6280), ("localhost", 6281)})
     everywhere = {"127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1", *own_addresses()}
     for address in everywhere:
         assert policy.refusal("me.example", address, 6280) is not None, address
-        assert policy.refusal("me.example", address, 6281) is None, address
+        assert policy.refusal("localhost", address, 6280) is not None, address
+        assert policy.refusal("localhost", address, 6281) is None, address
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -37,21 +37,21 @@ def press(schema: Any, tree: forms.Field, operation: str, **typed: str) -> forms
     ("schema", "kind", "words"),
     [
         ({"type": "string"}, "text", "string"),
-        ({"type": "string", "maxLength": 2000}, "long", "string, up to 2\u202f000 characters"),
-        ({"type": "string", "format": "email"}, "email", "email address"),
-        ({"type": "string", "format": "uri"}, "uri", "address"),
-        ({"type": "string", "format": "date"}, "date", "date"),
-        ({"type": "string", "format": "date-time"}, "datetime", "date and time, UTC"),
-        ({"type": "string", "format": "hostname"}, "text", "hostname"),
-        ({"type": "string", "contentEncoding": "base64"}, "file", "file, as base64"),
-        ({"type": "integer", "minimum": 5, "maximum": 60}, "integer", "integer, 5 to 60"),
-        ({"type": "number", "exclusiveMinimum": 0}, "number", "number, more than 0"),
+        ({"type": "string", "maxLength": 2000}, "long", "string"),
+        ({"type": "string", "format": "email"}, "email", "string, email"),
+        ({"type": "string", "format": "uri"}, "uri", "string, uri"),
+        ({"type": "string", "format": "date"}, "date", "string, date"),
+        ({"type": "string", "format": "date-time"}, "datetime", "string, date-time"),
+        ({"type": "string", "format": "hostname"}, "text", "string, hostname"),
+        ({"type": "string", "contentEncoding": "base64"}, "file", "string, base64"),
+        ({"type": "integer", "minimum": 5, "maximum": 60}, "integer", "integer"),
+        ({"type": "number", "exclusiveMinimum": 0}, "number", "number"),
         ({"type": "boolean"}, "threeway", "boolean"),
-        ({"type": "string", "enum": ["a", "b"]}, "choice", "one of 2"),
+        ({"type": "string", "enum": ["a", "b"]}, "choice", "enum of 2"),
         ({"type": "string", "oneOf": [{"const": "a", "title": "A"}]}, "choice", "fixed"),
         ({"type": "array", "items": {"enum": ["a", "b", "c", "d"]}}, "multi", "any of 4"),
         ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}, {"const": "b"}]}}, "multi", "any of 2"),
-        ({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 6}, "array", "list, 1 to 6 items"),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 1}, "array", "list of strings, from 1"),
         ({"type": "object", "additionalProperties": {"type": "string"}}, "map", "keys and values"),
         ({"type": "object", "properties": {"b": {}}}, "object", "object"),
         ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "oneof", "one of 2"),
@@ -93,7 +93,8 @@ def test_references_and_all_of_are_merged_and_the_nearest_words_win():
         },
     }
     near, second = forms.build(schema).children
-    assert (near.kind, near.label, near.type_text) == ("integer", "Near", "integer, 1 to 9")
+    assert (near.kind, near.label, near.type_text) == ("integer", "Near", "integer")
+    assert near.hints == [("1 to 9", "")]
     assert second.kind == "threeway"
 
 
@@ -170,8 +171,8 @@ def test_empty_is_left_out_unless_it_is_meant():
     form = forms.Entries([("/must", ""), ("/may", ""), ("/usual", ""), ("/n", "")])
     assert forms.read(forms.build(schema, form=form)).value == {"must": ""}
     usual = forms.build(schema).children[2]
-    assert usual.can_be_empty and not usual.empty
-    meant = forms.Entries([("/usual", ""), ("/usual#maybe", "1"), ("/usual#empty", "1"), ("/must", "0")])
+    assert "empty" in usual.states and usual.state == ""
+    meant = forms.Entries([("/usual", ""), ("/usual#as", "empty"), ("/must", "0")])
     assert forms.read(forms.build(schema, form=meant)).value == {"must": "0", "usual": ""}
 
 
@@ -279,7 +280,7 @@ def test_the_last_item_leaves_an_empty_list_and_leaving_out_leaves_nothing():
     tree = press(TRIP, forms.build(TRIP), "add:/travellers")
     tree = press(TRIP, tree, "remove:/travellers/0")
     assert forms.read(tree).value == {"travellers": []}
-    assert "An empty list is sent." in draw(tree)
+    assert "sends <code>[]</code>" in draw(tree)
     assert forms.read(press(TRIP, tree, "drop:/travellers")).value == {}
 
 
@@ -327,9 +328,9 @@ def test_buttons_say_what_they_do():
         for button in page.controls
         if button.attributes.get("name") == "_op"
     }
-    assert buttons["remove:/travellers/1"] == "Remove traveller 2"
-    assert buttons["up:/travellers/1"] == "Move up traveller 2"
-    assert buttons["down:/travellers/0"] == "Move down traveller 1"
+    assert buttons["remove:/travellers/1"] == "Remove traveller 1"
+    assert buttons["up:/travellers/1"] == "Move up traveller 1"
+    assert buttons["down:/travellers/0"] == "Move down traveller 0"
     assert buttons["add:/travellers"] == "Add traveller"
     assert buttons["use:/budget"] == "Add budget"
     assert buttons["add:/labels"] == "Add label"
@@ -512,3 +513,69 @@ def test_no_member_of_a_schema_is_so_odd_that_there_is_no_form(member: str, odd:
     }
     assert len(draw(forms.build(schema))) > 0
     assert isinstance(forms.unchecked(schema), str)
+
+
+# --- calm forms ------------------------------------------------------------------------------------------------------
+
+
+def calm(schema: Any, value: Any = forms.MISSING) -> forms.Field:
+    return forms.build(schema, value, prefill=False)
+
+
+@pytest.mark.requirement("U-S5")
+def test_what_is_optional_is_not_set_until_somebody_sets_it():
+    texts = {"may": {"type": "string", "default": "web"}, "must": {"type": "string", "default": "x"}}
+    schema = {
+        "type": "object",
+        "properties": {**texts, "sure": {"type": "boolean"}, "on": {"type": "boolean", "default": True}},
+        "required": ["must", "sure"],
+    }
+    tree = calm(schema)
+    assert forms.read(tree).value == {"must": "x"}
+    assert 'placeholder="not set, default web"' in draw(tree)
+    back = forms.build(schema, form=forms.Entries(Page(draw(tree)).submitted()), prefill=False)
+    assert forms.read(back).value == {"must": "x"}
+    assert [one.word for one in tree.children if one.blank] == ["sure"]
+    typed = forms.Entries([("/may", "y"), ("/may#as", "out"), ("/must", ""), ("/sure", "false"), ("/on", "")])
+    assert forms.read(forms.build(schema, form=typed, prefill=False)).value == {"may": "y", "must": "", "sure": False}
+
+
+@pytest.mark.requirement("U-S5")
+def test_null_and_empty_are_chosen_in_the_menu_and_a_typed_text_wins():
+    schema = {"type": "object", "properties": {"a": {"type": ["string", "null"]}, "l": {"type": ["array", "null"]}}}
+    for chosen, text, sent in (("null", "", {"a": None}), ("empty", "", {"a": ""}), ("null", "x", {"a": "x"})):
+        form = forms.Entries([("/a", text), ("/a#as", chosen)])
+        assert forms.read(forms.build(schema, form=form, prefill=False)).value == sent
+    form = forms.Entries(entries(calm(schema)))
+    forms.operate(form, "null:/l")
+    assert forms.read(forms.build(schema, form=form, prefill=False)).value == {"l": None}
+    forms.operate(form, "add:/l")
+    assert isinstance(forms.read(forms.build(schema, form=form, prefill=False)).value["l"], list)
+
+
+@pytest.mark.requirement("U-S5")
+@pytest.mark.parametrize(
+    ("key", "title", "shown"),
+    [
+        ("min_value", "Min Value", ""),
+        ("accountId", "Account Id", ""),
+        ("zip", "Postal code", "Postal code"),
+        ("name", "", ""),
+    ],
+)
+def test_a_title_that_only_says_the_key_is_not_repeated(key: str, title: str, shown: str):
+    tree = calm({"type": "object", "properties": {key: {"type": "string", "title": title}}})
+    assert (tree.children[0].word, tree.children[0].title) == (key, shown)
+
+
+@pytest.mark.requirement("U-S5")
+def test_lists_are_rows_tags_or_one_below_the_other_and_many_fields_are_folded():
+    flat = {"type": "object", "properties": {"a": TEXT, "b": WHOLE}}
+    deep = {"type": "object", "properties": {"a": flat}, "required": ["a"]}
+    lists: Any = ((flat, [{}], "rows"), (TEXT, ["x"], "tags"), (deep, [{"a": {}}], ""), (WHOLE, [1], ""))
+    for items, value, layout in lists:
+        assert calm({"type": "array", "items": items}, value).layout == layout
+    many = {"type": "object", "properties": {f"p{n}": TEXT for n in range(20)}, "required": ["p19"]}
+    tree = calm(many, {"p7": "set", "p19": "x"})
+    assert [one.word for one in tree.shown] == ["p0", "p1", "p2", "p3", "p4", "p5", "p7", "p19"]
+    assert len(tree.folded) == 12 and calm({**many, "properties": dict.fromkeys("abcdefgh", TEXT)}).folded == []

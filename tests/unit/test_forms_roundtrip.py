@@ -63,6 +63,18 @@ def test_a_fresh_form_submits_what_it_shows(shape: Shape):
     assert forms.read(again) == forms.read(tree)
 
 
+@pytest.mark.parametrize("items", [{"type": "string"}, {"type": "string", "description": "What it is."}])
+def test_an_item_more_stands_behind_the_others_and_says_what_it_is(items: Any):
+    schema = {"type": "array", "items": items}
+    for value in ([], ["\n"], ["a", "b\nc"]):
+        form = forms.Entries(Page(draw(forms.build(schema, value))).submitted())
+        forms.operate(form, "add:#")
+        tree = forms.build(schema, form=form)
+        page = Page(draw(tree))
+        assert page.submitted() == entries(tree) and page.problems() == []
+        assert [text for name, text in page.submitted() if not name.startswith("#")] == [*value, ""]
+
+
 @quick
 @given(st.data(), shapes())
 def test_any_button_keeps_the_rest_and_the_page_sound(data: st.DataObject, shape: Shape):

@@ -117,8 +117,8 @@ STATUS: list[tuple[int, dict[str, str], bytes, str, str]] = [
         401,
         {},
         b"",
-        "The server wants to know who you are (401).",
-        "Add an Authorization header to the target. Signing in with OAuth comes with a later release.",
+        "401 Unauthorized: credentials needed.",
+        "Sign in, where the server says how; or connect with a token or an Authorization header of your own.",
     ),
     (
         403,

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from app.core.events import EventLog
 from app.core.json.text import Parsed, dump, parse
-from app.core.log import MessageLog, StderrLog
+from app.core.log import MessageLog
+from app.core.stderr import StderrLog
 from app.core.summary import gist
 from app.core.wire import Direction, Exchange, Finding, Message, kind_of, rpc_id_of
 from app.settings import Limits
@@ -90,7 +91,7 @@ def test_what_cannot_be_read_is_kept_with_its_problem():
     book = Book()
     message = book.write("in", b"\xff junk", size=99)
     assert (message.kind, message.size, message.rpc_id, message.method) == ("invalid", 99, None, None)
-    assert message.problem is not None and message.gist == message.problem
+    assert message.problem is not None and message.gist == "\N{REPLACEMENT CHARACTER} junk"  # the row shows the junk
     assert book.log.raw(message.seq) == b"\xff junk"
 
 
@@ -249,7 +250,7 @@ def test_stderr_is_kept_as_text_and_its_tail_is_whole_lines():
 @pytest.mark.parametrize(
     ("value", "method", "line"),
     [
-        ({"method": "tools/call", "params": {"name": "echo", "arguments": {"a": 1}}}, None, 'echo {"a":1}'),
+        ({"method": "tools/call", "params": {"name": "echo", "arguments": {"a": 1}}}, None, "echo a 1"),
         ({"method": "initialize", "id": 1, "params": {"protocolVersion": "2025-11-25"}}, None, "2025-11-25"),
         (
             {"method": "notifications/progress", "params": {"progress": 1, "total": 4, "message": "x"}},
@@ -265,11 +266,53 @@ def test_stderr_is_kept_as_text_and_its_tail_is_whole_lines():
         ({"id": 1, "result": {}}, "ping", ""),
         ({"id": 1, "result": {"content": [{"type": "text", "text": "hi"}], "isError": True}}, "x", "tool error hi"),
         ({"id": 1, "result": {"content": [{"type": "image"}]}}, "x", "image"),
+        (
+            {
+                "id": 1,
+                "result": {
+                    "content": [{"type": "text", "text": '{"accounts": []}'}],
+                    "structuredContent": {"accounts": [{}, {}], "total": 143, "next": "c_0020", "page": {"at": 1}},
+                },
+            },
+            "tools/call",
+            '2 accounts, total 143, next "c_0020", page {1}',
+        ),
+        (
+            {"id": 1, "result": {"content": [{"type": "text", "text": "Sunny"}], "structuredContent": {"result": 1}}},
+            "tools/call",
+            "Sunny",
+        ),
+        (
+            {
+                "method": "tools/call",
+                "params": {
+                    "name": "book",
+                    "arguments": {"seats": 2, "notes": "\ud800", "ids": [1, 2]},
+                    "inputResponses": {"question-1": {"action": "decline"}},
+                    "requestState": "x" * 900,
+                },
+            },
+            None,
+            'book seats 2, notes "\\ud800", 2 ids answers question-1',
+        ),
+        (
+            {"method": "tools/call", "params": {"name": "book", "arguments": {}, "requestState": "x" * 900}},
+            None,
+            "book",
+        ),
         ({"id": 1, "result": {"nextCursor": "4", "x": [None]}}, "x", '{"nextCursor":"4","x":[null]}'),
         ({"id": 1, "result": {"tasks": []}}, "tasks/list", "0 tasks"),
-        ({"id": 1, "result": {"task": {"taskId": "t7", "status": "working", "ttl": 5}}}, "tools/call", "t7 working"),
-        ({"id": 1, "result": {"taskId": "t7", "status": "failed", "statusMessage": "no"}}, "tasks/get", "t7 failed no"),
-        ({"method": "tasks/get", "id": 1, "params": {"taskId": "t7"}}, None, "t7"),
+        (
+            {"id": 1, "result": {"task": {"taskId": "t7", "status": "working", "ttl": 5}}},
+            "tools/call",
+            "working, task t7",
+        ),
+        (
+            {"id": 1, "result": {"taskId": "t7", "status": "failed", "statusMessage": "no"}},
+            "tasks/get",
+            "failed, no, task t7",
+        ),
+        ({"method": "tasks/get", "id": 1, "params": {"taskId": "t7"}}, None, "task t7"),
         (
             {
                 "method": "sampling/createMessage",

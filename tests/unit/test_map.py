@@ -80,7 +80,7 @@ def test_every_path_and_symbol_of_the_map_exists():
 
 def test_every_file_of_the_walks_exists():
     walks = re.findall(r"```\n(.*?)```", MAP.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(walks) == 4
+    assert len(walks) == 6
     files = [name for walk in walks for name in re.findall(r"^  ([a-z_]+/[\w/.]+)", walk, flags=re.MULTILINE)]
     assert len(files) > 15
     assert [name for name in files if not ((ROOT if name.startswith(ELSEWHERE) else APP) / name).exists()] == []

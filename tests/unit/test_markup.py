@@ -18,7 +18,7 @@ _ESCAPES = {"esc", "esc_exact"}
 _NUMBERS = {"number", "grouped", "measured", "size", "clock", "duration", "plural"}
 """Of `render`: they write digits, signs and words of ours, whatever they are given."""
 _DECLARES = {"Markup", "Html", "rendered"}
-_TRUSTED = {"prose", "shown", "markup", "markdown", "rendered", "exact", "drawn", "fragment", "html"}
+_TRUSTED = {"prose", "told", "shown", "markup", "markdown", "rendered", "exact", "drawn", "fragment", "html"}
 """The few functions that make markup of text by escaping, cleaning, joining or rendering it; each has tests."""
 _TYPES = {"Html", "Markup", "int"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -37,7 +37,7 @@ class Rule:
 
     def __init__(self, source: str) -> None:
         self.tree = ast.parse(source)
-        self.makers = _ESCAPES | _NUMBERS | {"markup", "fragment", "shown", "prose"}
+        self.makers = _ESCAPES | _NUMBERS | {"markup", "fragment", "shown", "prose", "told", "stamp"}
         for node in ast.walk(self.tree):
             if isinstance(node, Function) and node.returns is not None and ast.unparse(node.returns) in _TYPES:
                 self.makers.add(node.name)

@@ -66,6 +66,12 @@ def _rules() -> list[str]:
 
 SERVER, PERSON, BROWSER = "text of a server", "text of a person or a script", "a request to Parley"
 PYTHON = {
+    "app/settings.py:Settings.replica": Row("a setting or an argument of whoever starts Parley", worst=("r1", "r")),
+    "app/team.py:_replica()": Row("a setting or an argument of whoever starts Parley", worst=("r1", "r")),
+    "app/team_settings.py:TeamSettings.replica": Row(
+        "a setting or an argument of whoever starts Parley", worst=("r1", "r")
+    ),
+    "app/core/placeholders.py:_PLACEHOLDER": Row(PERSON, worst=("${", "${a")),
     "app/core/elicitation.py:_NO_AFTER": Row(SERVER, worst=("not needneed ", "n't.")),
     "app/core/elicitation.py:_NO_BEFORE": Row(SERVER, worst=("instead o",)),
     "app/core/elicitation.py:_SENTENCE": Row(SERVER, worst=(". \n",)),
@@ -85,6 +91,8 @@ PYTHON = {
     "app/core/forms/words.py:item_name()": Row(
         "labels in schemas of a server", worst=("ies", "sses"), patterns=lambda: [each[0] for each in words._SINGULARS]
     ),
+    "app/core/json/lines.py:_ID": Row(SERVER, most=130, worst=("0x", "a-")),
+    "app/core/json/lines.py:_TIME": Row(SERVER, most=130, worst=("2026-01-01T00:00:00.0",)),
     "app/core/json/heads.py:_REST_OF_TEXT": Row(SERVER, worst=("\\", '\\"'), anchored=True),
     "app/core/json/heads.py:_TOKEN": Row(SERVER, worst=('"\\', '"\\"', '"a')),
     "app/core/json/heads.py:_WHOLE": Row(SERVER, most=200),
@@ -119,6 +127,10 @@ PYTHON = {
     "app/core/uritemplate.py:_EXPRESSION": Row(SERVER, worst=("{a{",)),
     "app/core/uritemplate.py:_VARIABLE": Row(SERVER, worst=("a.", "%aa", "a%aa.", "a:1")),
     "app/protocol/links/http.py:_SESSION_ID": Row(SERVER),
+    "app/protocol/oauth/answers.py:_NAME": Row(SERVER),
+    "app/protocol/oauth/answers.py:_RUN": Row(SERVER, worst=("a" * 15 + ".", "a")),
+    "app/protocol/oauth/answers.py:_TURN": Row(SERVER, worst=("aA",)),
+    "app/protocol/oauth/answers.py:_WORD": Row(SERVER),
     "app/protocol/rpc.py:_NUMBER": Row(SERVER),
     "app/secrecy.py:_AUTHORITY": Row(SERVER, worst=("://a@", "://")),
     "app/secrecy.py:_BLANK": Row(SERVER),
@@ -149,17 +161,29 @@ PYTHON = {
         worst=("rm -a -b ", "rm -frf", "curl | ", "curl |sh", "dd of=/dev", "sudo", "chmod 777", "-enc  a", "/", "su/"),
         patterns=lambda: [pattern.pattern for patterns, _ in _WARNINGS for pattern in patterns],
     ),
+    "app/web/door/files.py:_IMPORT": Row("our own styles"),
+    "app/web/door/files.py:_PROPERTY": Row("our own styles"),
+    "app/web/door/modules.py:_EXPORT": Row("our own scripts"),
+    "app/web/door/modules.py:_IMPORT": Row("our own scripts"),
+    "app/web/door/modules.py:_LATER": Row("our own scripts"),
+    "app/web/door/modules.py:_UNKNOWN": Row("our own scripts"),
     "app/web/door/guard.py:_AUTHORITY": Row(BROWSER),
     "app/web/connect/mcp_json.py:_NAMED": Row(PERSON, worst=('"\\"', '\\"', '" '), anchored=True),
-    "app/web/connect/mcp_json.py:_PLACEHOLDER": Row(PERSON, worst=("${", "${a")),
-    "app/web/calls/media.py:_REACHING": Row(SERVER, worst=("href ", "href=", 'attributename="a', "</iframe")),
+    "app/web/kit/media.py:_REACHING": Row(SERVER, worst=("href ", "href=", 'attributename="a', "</iframe")),
+    "app/models/base.py:Model.base_url": Row(PERSON, anchored=True),
+    "app/models/provider.py:_LOOKS_SECRET": Row("a provider's words", worst=("sk-", "sk-a", "key-")),
+    "app/web/models/routes.py:AddBody.name": Row(PERSON, anchored=True),
+    "app/web/lists/view.py:_PARTS": Row(SERVER, worst=("1", "1a")),
+    "app/web/lists/view.py:_PREFIX": Row(SERVER, worst=("a", "1")),
     "app/web/kit/markdown.py:MARKED": Row(SERVER, worst=("\n \t", " \n", "\n1", "\n\n")),
     "app/web/kit/html.py:_MARK_ALONE": Row("tags that Parley wrote", worst=("\ufdd0", "\ufdd0a\ufdd1")),
     "app/web/kit/html.py:_TAG_OR_MARK": Row(
         "pages that Parley wrote", only=("<p class=\"x\" title='y'>a</p>", "\ufdd0U+200B\ufdd1ZERO WIDTH\ufdd2", "<br>")
     ),
     "app/web/kit/html.py:_CODE": Row(SERVER),
+    "app/web/guests/listener.py:_FILES": Row(BROWSER, worst=("js-", "js-00000000/")),
     "app/web/kit/markdown.py:_MAIL": Row(SERVER, worst=("mailto:", "mailto:a\n")),
+    "app/web/kit/typed.py:_HOST": Row(PERSON, worst=("[::", "a.")),
     "app/web/door/root.py:_KEY": Row("a file of our own", most=200),
     "app/server.py:_CONTROL": Row("lines of our own log"),
     "app/web/kit/templates.py:_ADDRESS": Row("our own templates, when they are compiled", most=20_000),
@@ -173,9 +197,10 @@ PYTHON = {
     "app/web/live/stream.py:_BREAK": Row(SERVER),
 }
 SCRIPT = {
-    r"calls.js:/\/(call|get|read|compose|retry)(\/|$)/": Row("the address of an action", worst=("/cal", "/call")),
+    r"bench.js:/\/(call|get|read|compose|retry)(\/|$)/": Row("the address of an action", worst=("/cal", "/call")),
     r"calls.js:/^[^,]*,/": Row("a file that a person chose, as a data: address", worst=("a;",)),
-    r"log.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
+    r"edits.js:/\s+|\S+/g": Row("an answer that a person edits, in words", worst=(" ", "a")),
+    r"message.js:/\/log\/\d+$/": Row("the address of the page", worst=("/log/1",)),
     r"page.js:/\s+/": Row("words that a person types"),
     r"decide.js:/\s+/": Row("words that a person types"),
 }

@@ -24,7 +24,7 @@ LINK = re.compile(
     )
 )
 ELSEWHERE = re.compile(r"…$|\b(R[1-7]-[0-9]{2}|S00[0-4]|(SC|N?FR|[UI]T)-[0-9]+|D[0-9]{1,2})\b|DECIDE|PEER|\bseed")
-ID = re.compile(r"(R[1-7]-[0-9]{2}|[SFHMB][0-9]{2}|SC-[0-9]+|N?FR-[0-9]+|[UI]T-[0-9]+|S00[0-4] .+)")
+ID = re.compile(r"(R[1-7]-[0-9]{2}|[SFHMBT][0-9]{2}|U-[CSMP][0-9]{1,2}|SC-[0-9]+|N?FR-[0-9]+|[UI]T-[0-9]+|S00[0-4] .+)")
 
 
 def carried(path: Path) -> Iterator[tuple[str, int]]:

@@ -104,13 +104,13 @@ def test_h05_what_is_shown_again_is_filled_in_again(case: Case):
     argv = target.argv if isinstance(target, StdioTarget) else ()
     shown = secrecy.masked_arguments(argv)
     assert secrecy.masked_arguments(shown) == shown
-    filled = secrecy.filled(shown, secrecy.in_arguments(shown), argv, secrecy.in_arguments(argv))
+    filled, _ = secrecy.filled(shown, secrecy.in_arguments(shown), argv, secrecy.in_arguments(argv))
     assert filled == argv
     assert secrecy.has_mask(shown, secrecy.in_arguments(shown)) is (case.secret and case.place == "args")
     if isinstance(target, HttpTarget):
         places = secrecy.in_url(target.url)
         shown = (target.shown_url,)
-        assert secrecy.filled(shown, [secrecy.in_url(shown[0])], [target.url], [places]) == (target.url,)
+        assert secrecy.filled(shown, [secrecy.in_url(shown[0])], [target.url], [places])[0] == (target.url,)
 
 
 @EACH
@@ -164,7 +164,7 @@ def test_h05_two_secrets_of_one_name_keep_their_order():
     shown = secrecy.masked_arguments(argv)
     assert shown == ("x", "--token=•••", "--token", "•••", "https://•••@c/?sig=•••")
     changed = ("x", "--token=new", "--token", "•••", "https://•••@c/?sig=•••", "--verbose")
-    filled = secrecy.filled(changed, secrecy.in_arguments(changed), argv, secrecy.in_arguments(argv))
+    filled, _ = secrecy.filled(changed, secrecy.in_arguments(changed), argv, secrecy.in_arguments(argv))
     assert filled == ("x", "--token=new", "--token", "two", "https://a:b@c/?sig=three", "--verbose")
     wire = snippets.Wire(StdioTarget(command=argv[0], args=argv[1:], env={"SIG": "v"}), "stdio", "2025-11-25", False)
     text = snippets.as_python(Call("c1", "ping", None, 0, 0), wire)

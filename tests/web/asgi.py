@@ -5,7 +5,7 @@ An HTTP library would correct half of the attacks before they leave.
 
 import json
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -71,11 +71,12 @@ class Visitor:
         method: str,
         path: str,
         headers: Mapping[str, str | None] | list[tuple[str, str]] | None = None,
-        body: bytes | list[bytes] = b"",
+        body: bytes | Sequence[bytes | Callable[[], Awaitable[bytes]]] = b"",
         *,
         host: str | None = HOST,
     ) -> Answer:
-        """One request. Headers of the visitor are replaced by those given; None leaves one out."""
+        """One request. Headers of the visitor are replaced by those given; None leaves one out. A part of the body that
+        is a function is awaited when it is asked for: much may happen meanwhile."""
         if isinstance(headers, list):
             sent = [*self.headers.items(), *headers]
         else:
@@ -99,13 +100,14 @@ class Visitor:
             "server": ("127.0.0.1", PORT),
             "state": {},
         }
-        chunks = [body] if isinstance(body, bytes) else list(body)
+        chunks: list[bytes | Callable[[], Awaitable[bytes]]] = [body] if isinstance(body, bytes) else list(body)
         answer = Answer(0, [], b"")
         over = anyio.Event()
 
         async def receive() -> dict[str, Any]:
             if chunks:
-                chunk = chunks.pop(0)
+                part = chunks.pop(0)
+                chunk = part if isinstance(part, bytes) else await part()
                 return {"type": "http.request", "body": chunk, "more_body": bool(chunks)}
             await over.wait()
             return {"type": "http.disconnect"}

@@ -15,7 +15,7 @@ from app.core.times import moment, wire_time
 from app.sessions import Session
 from app.settings import Limits
 from app.store import FILE, Store
-from app.web.kit import format
+from app.web.kit import format, html
 from tests.drive import RawPeer, call_tool, connected, until
 from tests.web.asgi import Visitor
 from tests.web.tabs import tab_of
@@ -69,7 +69,7 @@ async def test_h12_a_task_that_lives_beyond_all_dates_breaks_no_page(
 @given(st.floats() | st.integers(-(10**30), 10**30))
 def test_h12_every_number_is_some_moment(at: float):
     assert wire_time(at).endswith("Z") and moment(at).year <= 9999
-    assert format.clock(at) and format.time_of_day(at)
+    assert format.clock(at) and html.time_of_day(at)
 
 
 @pytest.mark.requirement("H12")

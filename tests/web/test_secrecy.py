@@ -116,7 +116,7 @@ async def test_h05_a_canary_in_an_address_or_a_header_is_nowhere(
 
 
 async def test_h05_the_card_hides_secrets_until_they_are_asked_for(app: Starlette, client: Visitor, script: Visitor):
-    target = StdioTarget(command="server", args=("--api-key=" + CANARY, "--port", "v1sible"))
+    target = StdioTarget(command="python3", args=("--api-key=" + CANARY, "--port", "v1sible"))
     line = shlex.join(target.argv)
     card = await client.form("/s", {"transport": "stdio", "command_line": line})
     assert "Start this command?" in card.text and "v1sible" in card.text and "--api-key=•••" in card.text

@@ -15,7 +15,7 @@ from app.core.forms.leaves import NoControl
 from app.core.forms.reading import read
 from app.core.forms.sources import Entries, Given, Source, Submitted
 from app.core.forms.tree import ROOT_NAME, Field, Kind, Spot, below, nameable
-from app.core.forms.words import alternative_name, item_name
+from app.core.forms.words import alternative_name, item_name, list_text
 from app.core.json import pointer
 from app.core.json.pointer import escape
 from app.core.json.values import MISSING, from_json_text
@@ -35,13 +35,15 @@ _Row = tuple[str, Any, Source]
 """An item of a list or a row of a map: its place or key, its schema, and where its content is."""
 
 
-def build(schema: Any, value: Any = MISSING, form: Entries | None = None) -> Field:
-    """The tree of a schema, filled from a submitted form, else from a value, else from the schema's defaults."""
+def build(schema: Any, value: Any = MISSING, form: Entries | None = None, *, prefill: bool = True) -> Field:
+    """The tree of a schema, filled from a submitted form, else from a value, else from the schema's defaults.
+
+    Without `prefill` a default stands only where something must: what is optional is not set until somebody sets it."""
     source: Source = Submitted(form) if form is not None else Source() if value is MISSING else Given(value)
     spot = Spot("", ROOT_NAME, "", True, 0)
     if why := too_large(schema):
         return leaves.json_box({}, spot, source, why)
-    return Builder(schema).field(schema, spot, source)
+    return Builder(schema, prefill).field(schema, spot, source)
 
 
 def skeleton(schema: Any) -> Any:
@@ -53,7 +55,8 @@ def skeleton(schema: Any) -> Any:
 class Builder:
     """Makes one tree. Counts what it makes."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, prefill: bool) -> None:
+        self._prefill = prefill
         self._schemas = Schemas(root)
         self._fields = 0
         self._options = 0
@@ -70,15 +73,30 @@ class Builder:
                 raise NoControl(f"The form has more than {bounds.DRAWN_FIELDS} fields.")
             if spot.depth > bounds.FORM_DEPTH:
                 raise NoControl(f"It is nested more than {bounds.FORM_DEPTH} deep.")
-            content = _content(drawn, spot, source)
+            content = self._content(drawn, spot, source)
             drawn, nullable = self._schemas.without_null(drawn)
-            is_null = nullable and content.value is None
+            chose_null = content.text("#as") == "null" and not content.text()
+            is_null = nullable and (content.value is None or chose_null)
             made = self._by_kind(drawn, spot, Given(MISSING) if is_null else content)
         except (NoShape, NoControl) as reason:
             return leaves.json_box(drawn, spot, source, str(reason))
         made.nullable = nullable
-        made.is_null = is_null or (nullable and content.has("#null"))
+        made.is_null = is_null or (nullable and made.kind == "oneof" and content.text("#alt") == "null")
+        made.state = "null" if is_null and made.states else made.state
         return made
+
+    def _content(self, schema: Schema, spot: Spot, source: Source) -> Source:
+        """Where a field gets its content from in the end: what stands in a JSON box is a value again as soon as it can
+        be read, and a field that nobody has filled has its default. Raises NoControl while a box cannot be read."""
+        if source.has("#json"):
+            typed = from_json_text(source.text())
+            if typed.problem is not None:
+                raise NoControl("It stays JSON until it can be read.")
+            return Given(typed.value)
+        wanted = spot.required or (self._prefill and schema.get("default") is not None)
+        if type(source) is Source and "default" in schema and wanted:
+            return Given(schema["default"], carried=True)
+        return source
 
     def _by_kind(self, schema: Schema, spot: Spot, source: Source) -> Field:
         if schema.get("readOnly") is True:
@@ -100,7 +118,7 @@ class Builder:
             case "integer" | "number":
                 return leaves.number(schema, kind, spot, source)
             case "boolean":
-                return leaves.boolean(schema, spot, source)
+                return leaves.boolean(schema, spot, source, prefill=self._prefill)
             case "null":
                 return leaves.fixed(schema, None, spot, source)
             case "object":
@@ -189,7 +207,12 @@ class Builder:
         inside = source.items(min(least, 5) if isinstance(least, int) else 0)
         room = min(most, bounds.FORM_ITEMS) if isinstance(most, int) else bounds.FORM_ITEMS
         rows = [(str(at), items, each) for at, each in enumerate(inside)]
-        return self._filled("array", schema, rows, room, spot, source)
+        made = self._filled("array", schema, rows, room, spot, source)
+        made.type_text = list_text(schema, self._schemas.plain_or_none(items) or {})
+        if all(child.kind == "text" and not child.nullable for child in made.children):
+            for child in made.children:
+                child.bare, child.state, child.value = True, "", child.text
+        return made
 
     def _tuple(self, schema: Schema, prefix: list[Any], value: Any, spot: Spot, source: Source) -> Field:
         if len(prefix) > bounds.FORM_ITEMS:
@@ -213,7 +236,7 @@ class Builder:
             if kind == "map":
                 child.key = key
             else:
-                child.label = f"{child.label or made.item} {at + 1}"
+                child.label = f"{child.label or made.item} {at}"
             made.children.append(child)
         made.can_add = len(made.children) < room and spot.depth < bounds.FORM_DEPTH
         return made
@@ -266,16 +289,3 @@ class Builder:
             known = properties_of(offered[made.chosen])
             typed = {key: each for key, each in typed.items() if key in known}
         return Source() if typed is MISSING else Given(typed, carried=True)
-
-
-def _content(schema: Schema, spot: Spot, source: Source) -> Source:
-    """Where a field gets its content from in the end: what stands in a JSON box is a value again as soon as it can be
-    read, and a field that nobody has filled has its default. Raises NoControl while a box cannot be read."""
-    if source.has("#json"):
-        typed = from_json_text(source.text())
-        if typed.problem is not None:
-            raise NoControl("It stays JSON until it can be read.")
-        return Given(typed.value)
-    if type(source) is Source and "default" in schema and (schema["default"] is not None or spot.required):
-        return Given(schema["default"], carried=True)
-    return source

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from app.core.forms import clocks
 from app.core.forms.sources import Given, Source, Submitted
-from app.core.forms.tree import Field, Kind, Spot
-from app.core.forms.words import MAX_DESCRIPTION, MAX_LABEL, text_of, type_text
+from app.core.forms.tree import Field, Kind, Spot, State
+from app.core.forms.words import MAX_DESCRIPTION, MAX_LABEL, differs, hints, text_of, type_text
 from app.core.json import pointer
 from app.core.json.values import MISSING, is_number, number_of, same, show, to_json_text
 from app.core.schema.plain import Option
@@ -46,6 +46,7 @@ def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) 
     examples = given if isinstance(given, list) else []
     default = schema.get("default")
     key = to_json_text(spot.key) if spot.key.isspace() else spot.key[:MAX_LABEL]
+    title = text_of(schema, "title", MAX_LABEL)
     return Field(
         pointer=spot.pointer,
         name=spot.name,
@@ -53,9 +54,12 @@ def common(kind: Kind, schema: Mapping[str, Any], spot: Spot, options: int = 0) 
         required=spot.required,
         depth=spot.depth,
         kind=kind,
-        label=text_of(schema, "title", MAX_LABEL) or key,
+        label=title or key,
+        word=key,
+        title=title if key and differs(title, key) else "",
         description=text_of(schema, "description", MAX_DESCRIPTION),
         type_text=type_text(kind, schema, options)[:100],
+        hints=hints(kind, schema),
         default="" if default is None or default == "" else show(default, 60),
         examples=[show(each, 60) for each in examples[:3]],
         suggestion=examples[0] if examples else MISSING,
@@ -115,6 +119,7 @@ def choice(schema: Mapping[str, Any], options: list[Option], spot: Spot, source:
     made.options = options
     made.chosen = pointer.index(source.text(), len(options)) if value is MISSING else chosen(value)
     made.value = MISSING if made.chosen is None else options[made.chosen].value
+    made.state = _state(source, value, made.value is not MISSING, spot)
     return made
 
 
@@ -133,29 +138,35 @@ def multi(schema: Mapping[str, Any], options: list[Option], chosen: list[int], s
         picked = {pointer.index(each, len(options)) for each in source.form.all(source.name)}
         made.chosen_many = sorted(each for each in picked if each is not None)
     value = taken(source, lambda given: isinstance(given, list), "The value is not a list.")
-    _emptiness(made, source, value, spot.required, bool(schema.get("default")))
-    made.value = [options[at].value for at in made.chosen_many] if made.chosen_many or made.empty else MISSING
+    made.state = _state(source, value, bool(made.chosen_many), spot)
+    empty = made.state == "empty" or (spot.required and not made.state)
+    made.value = [options[at].value for at in made.chosen_many] if made.chosen_many or empty else MISSING
     return made
 
 
-def _emptiness(made: Field, source: Source, value: Any, implied: bool, asked: bool) -> None:
-    """What it means when nothing is typed or ticked. A tick asks for it where the schema does not say it (R4-08)."""
-    if source.has("#maybe"):
-        made.empty = source.has("#empty")
-    else:
-        left_out = isinstance(source, Given) and source.is_nothing
-        made.empty = value in ("", []) or (implied and not left_out)
-    made.can_be_empty = made.empty != implied or (asked and not implied)
+def _state(source: Source, value: Any, filled: bool, spot: Spot) -> State:
+    """What is sent where nothing is typed or ticked: what somebody chose, or what the value says (R4-08)."""
+    if filled:
+        return ""
+    chosen = source.text("#as")
+    if chosen in ("out", "empty"):
+        return "out" if chosen == "out" else "empty"
+    if value is not MISSING and value in ("", []):
+        return "empty"
+    is_absent = isinstance(source, Given) and source.is_nothing
+    return "out" if is_absent or not spot.required else ""
 
 
-def boolean(schema: Mapping[str, Any], spot: Spot, source: Source) -> Field:
-    """A tick where there must be an answer; where there need not be one, or is none yet, three ways."""
+def boolean(schema: Mapping[str, Any], spot: Spot, source: Source, *, prefill: bool) -> Field:
+    """True or false. Where there must be an answer, a form that is filled with defaults begins with false."""
     value = taken(source, lambda given: isinstance(given, bool), "The value is neither true nor false.")
-    answered = spot.required and not source.is_nothing
-    made = common("checkbox" if answered else "threeway", schema, spot)
     text = source.text() or to_json_text(value)
-    made.text = text if text in ("true", "false") else ""
-    made.value = made.text == "true" if made.text or answered else MISSING
+    text = text if text in ("true", "false") else ""
+    answered = spot.required and not source.is_nothing and (prefill or text != "")
+    made = common("checkbox" if answered else "threeway", schema, spot)
+    made.text = text or ("false" if answered else "")
+    made.value = made.text == "true" if made.text else MISSING
+    made.state = _state(source, value, made.text != "", spot)
     return made
 
 
@@ -172,6 +183,7 @@ def number(schema: Mapping[str, Any], kind: Literal["integer", "number"], spot: 
         made.problem = said
     else:
         made.value = said
+    made.state = _state(source, value, made.text != "", spot)
     if made.suggestion is MISSING:
         low, above = schema.get("minimum"), schema.get("exclusiveMinimum")
         made.suggestion = low if is_number(low) else above + 1 if is_number(above) and above >= 0 else 0
@@ -197,10 +209,10 @@ def string(schema: Mapping[str, Any], spot: Spot, source: Source) -> Field:
     made = common(kind, schema, spot)
     made.text = text
     made.plainer = suited in clocks.WRITTEN and kind != suited
-    default = schema.get("default")
+    made.state = _state(source, value, text != "", spot)
     implied = spot.required and kind in ("text", "long")  # an empty text is sent where one must stand
-    _emptiness(made, source, value, implied, isinstance(default, str) and bool(default))
-    made.value = clocks.sent(kind, text) if text or made.empty else MISSING
+    empty = made.state == "empty" or (implied and not made.state)
+    made.value = clocks.sent(kind, text) if text or empty else MISSING
     made.suggestion = "" if made.suggestion is MISSING else made.suggestion
     return made
 

@@ -54,21 +54,24 @@ class Entries:
 
 
 def operate(form: Entries, operation: str) -> None:
-    """Carry out one button of the form: add, remove, up, down, use, drop; `operation` is like `add:/people`.
+    """Carry out one button of the form: add, remove, up, down, use, drop, null; `operation` is like `add:/people`.
 
     What it means nothing to is left alone: whoever submits may have written it by hand (S40).
     """
     verb, _, name = operation.partition(":")
-    if verb in ("use", "drop"):
+    if verb in ("use", "drop", "null"):
         form.forget(name)
         form.set_all(f"{name}#use", ["1"] if verb == "use" else ["0"])
         if verb == "use":
             form.set_all(f"{name}#new", ["1"])
+        elif verb == "null":
+            form.set_all(f"{name}#as", ["null"])
     elif verb == "add":
         known = indices(form, name)
         fresh = str(max(map(int, known), default=-1) + 1)
         form.set_all(f"{name}#item", [*known, fresh])
         form.set_all(f"{below(name, fresh)}#new", ["1"])
+        form.set_all(f"{name}#as", [])
         if form.has(f"{name}#use"):
             form.set_all(f"{name}#use", ["1"])
     elif verb in ("remove", "up", "down"):
@@ -144,7 +147,8 @@ class Submitted(Source):
 
     def __init__(self, form: Entries, name: str = ROOT_NAME) -> None:
         self.form, self.name = form, name
-        self.is_nothing = form.first(name) == ""
+        text = form.first(name)
+        self.is_nothing = text == "" or (text is None and form.first(f"{name}#as") == "out")
         self.left_out, self.used = self.has("#use"), self.text("#use") == "1"
 
     def child(self, key: str) -> Submitted:

@@ -18,8 +18,18 @@ Kind = Literal[
     "text", "long", "number", "integer", "checkbox", "threeway", "choice", "multi", "const", "date", "time", "datetime",
     "email", "uri", "password", "file", "object", "array", "tuple", "map", "oneof", "json",
 ]  # fmt: skip
+State = Literal["", "out", "empty", "null"]
+"""What is sent where nothing is typed: what the schema implies, nothing at all, an empty text or list, null."""
+Hint = tuple[str, str]
+"""One thing that a value has to be, before somebody gets it wrong: words, and what is to be read letter by letter."""
 ROOT_NAME = "#"
 """The name of the controls of the whole form; a control without a name is not submitted."""
+TEXTS = frozenset({"text", "long", "email", "uri", "password", "file", "date", "time", "datetime"})
+GROUPS = frozenset({"object", "array", "tuple", "map", "oneof"})
+_WIDE = GROUPS | {"long", "json", "file"}
+_CELLS = (TEXTS - _WIDE) | {"number", "integer", "choice", "threeway", "checkbox"}
+_SHOWN = 8
+_COLUMNS = 4
 _UNNAMEABLE = re.compile("[#\x00-\x1f\x7f\ud800-\udfff]")
 _UNIDENTIFIED = re.compile("[^A-Za-z0-9]")
 
@@ -44,9 +54,14 @@ class Field(Spot):
 
     kind: Kind
     label: str = ""
+    word: str = ""
+    """The key of a property, fit to be read."""
+    title: str = ""
+    """Its title, where that says more than the key does."""
     description: str = ""
     type_text: str = ""
-    """What may stand here, in a few words: `integer, 5 to 60`."""
+    """What may stand here, in a word or two: `integer`, `string, date`, `list of objects, 1 to 10`."""
+    hints: list[Hint] = field(default_factory=list)
     default: str = ""
     """What the schema says holds when this is left out."""
     examples: list[str] = field(default_factory=list)
@@ -60,10 +75,10 @@ class Field(Spot):
     """A group that was left out is not present and has no children."""
     removable: bool = False
     """A group that can be left out."""
-    can_be_empty: bool = False
-    """Nothing typed or ticked can mean two things here: left out, or empty."""
-    empty: bool = False
-    """Nothing typed or ticked means empty."""
+    state: State = ""
+    """Of a field without fields inside: what is sent, because nothing is typed, ticked or chosen."""
+    bare: bool = False
+    """An item that is a text and nothing else: it is drawn as a tag, with nothing beside it."""
     plainer: bool = False
     """A date or a time as a text, because no control for such would keep it as it is."""
     text: str = ""
@@ -101,6 +116,81 @@ class Field(Spot):
             one.removable or one.can_add or one.kind == "oneof" or (one.kind in ("array", "map") and one.children)
             for one in self.walk()
         )
+
+    @property
+    def states(self) -> list[State]:
+        """What can be sent here without typing it. A group has buttons for that, a box for JSON says it itself."""
+        if self.bare or self.kind in GROUPS or self.kind == "json":
+            return []
+        null: list[State] = ["null"] if self.nullable else []
+        if self.kind == "const":
+            return ["", *null] if null else []
+        empty: list[State] = ["empty"] if self.kind in TEXTS or self.kind == "multi" else []
+        return ["out", *empty, *null]
+
+    @property
+    def unset(self) -> bool:
+        """Whether nothing is sent for it."""
+        if self.is_null:
+            return False
+        if self.kind == "json":
+            return not self.text.strip()
+        if self.kind in GROUPS:
+            return not self.present
+        return self.value is MISSING and not self.problem
+
+    @property
+    def blank(self) -> bool:
+        """Whether something must stand here, and nobody has said a thing."""
+        if not self.required or self.state or self.kind in GROUPS or self.kind in ("const", "multi"):
+            return False
+        return not self.text if self.kind in TEXTS else self.unset
+
+    @property
+    def wide(self) -> bool:
+        """Whether it takes a row of its own."""
+        return self.kind in _WIDE
+
+    @property
+    def shown(self) -> list[Field]:
+        """The fields inside that are drawn at once, those that take a row of their own last."""
+        return self._split()[0]
+
+    @property
+    def folded(self) -> list[Field]:
+        """The fields inside that are drawn in a fold: of many, those that are neither required nor set."""
+        return self._split()[1]
+
+    def _split(self) -> tuple[list[Field], list[Field]]:
+        # The items of a list stay in their places.
+        ordered = sorted(self.children, key=lambda one: self.kind == "object" and one.wide)
+        room = _SHOWN - sum(1 for one in ordered if not one.spare)
+        if self.kind != "object" or len(ordered) <= _SHOWN:
+            return ordered, []
+        left = {id(one) for one in [one for one in self.children if one.spare][max(0, room) :]}
+        if len(left) < 2:
+            return ordered, []
+        return [one for one in ordered if id(one) not in left], [one for one in ordered if id(one) in left]
+
+    @property
+    def spare(self) -> bool:
+        """Whether a form is complete without it: it is not required, nothing is sent for it, nothing is wrong."""
+        return not self.required and not self.more and self.unset and not any(one.errors for one in self.walk())
+
+    @property
+    def layout(self) -> Literal["", "rows", "tags"]:
+        """How the items of a list stand: one row for each, as tags in one line, or one below the other."""
+        if self.kind != "array" or not self.children:
+            return ""
+        if all(one.bare for one in self.children):
+            return "tags"
+        return "rows" if all(one.flat for one in self.children) else ""
+
+    @property
+    def flat(self) -> bool:
+        """Whether it is an object that fits into one row."""
+        fits = 0 < len(self.children) <= _COLUMNS and all(one.kind in _CELLS for one in self.children)
+        return self.kind == "object" and fits and not self.removable and not self.nullable
 
     def walk(self) -> Iterator[Field]:
         """This field and everything below it, in the order of the page."""

@@ -343,6 +343,7 @@ not_on_this_stream = _must("R6-45", "`{method!s:.60}` does not belong on a subsc
 context_undeclared = _should(
     "R3-11", "It asks for the context of {context}, which this client did not declare.", "The context is not included."
 )
+many_tool_rounds = _note("R3-21", "Round {number} of tool use in a row may be a loop.", "Rules leave it to a person.")
 asks_for_secret = _must(
     "R4-13",
     "This form seems to ask for a secret (“{secret}”).",

@@ -18,14 +18,14 @@ def frame(
 ) -> list[Finding]:
     """What is wrong with a frame as JSON-RPC 2.0 (R5-01), as a line on stdout (R5-40) or as a body or event (R5-41).
 
-    `refusal` is the body of an HTTP error, where an error needs no id; `meant` is what looks like a message."""
-    if direction == "out":
+    `refusal` is the body of an HTTP error, of which no shape is asked for; `meant` is what looks like a message."""
+    if direction == "out" or refusal:
         return []
     findings = [catalogue.sloppy_json(remark=remark) for remark in parsed.remarks]
     if parsed.unread is not None:
         findings.append(catalogue.unread(rule=_rule(over_http), why=parsed.unread))
     if parsed.problem is None:
-        return findings + _shape(parsed.value, refusal=refusal)
+        return findings + _shape(parsed.value)
     if parsed.unread is None:
         findings.append(_unreadable(parsed.problem, over_http, meant, parsed.our_limit))
     return findings
@@ -43,7 +43,7 @@ def _unreadable(problem: str, over_http: bool, meant: bool, our_limit: bool) -> 
     return catalogue.broken_line(problem=problem) if meant else catalogue.stray_line(problem=problem)
 
 
-def _shape(value: Any, *, refusal: bool) -> list[Finding]:
+def _shape(value: Any) -> list[Finding]:
     if not isinstance(value, dict):
         what = "an array" if isinstance(value, list) else f"the bare value {json.dumps(value)[:40]}"
         return [catalogue.no_message(what=what)]
@@ -56,7 +56,7 @@ def _shape(value: Any, *, refusal: bool) -> list[Finding]:
     if "method" in value:
         return findings + _request_shape(value)
     if "result" in value or "error" in value:
-        return findings + _reply_shape(value, refusal=refusal)
+        return findings + _reply_shape(value)
     return [*findings, catalogue.no_member()]
 
 
@@ -76,11 +76,11 @@ def _request_shape(value: dict[str, Any]) -> list[Finding]:
     return findings
 
 
-def _reply_shape(value: dict[str, Any], *, refusal: bool) -> list[Finding]:
+def _reply_shape(value: dict[str, Any]) -> list[Finding]:
     findings = []
     if "result" in value and "error" in value:
         findings.append(catalogue.result_and_error())
-    if "id" not in value and not (refusal and "error" in value):
+    if "id" not in value:
         findings.append(catalogue.reply_without_id())
     if "result" in value and not isinstance(value["result"], dict):
         findings.append(catalogue.result_no_object())

@@ -46,6 +46,8 @@ class ReceiverTask(Task):
     announced: bool = False
     """The server has taken the reply that names it, so it may hear how it stands (R1-72)."""
     fetched: bool = False
+    by: str = ""
+    """The rule or the model that answered it."""
     settled: Signal = field(default_factory=Signal)
 
     def wire(self) -> dict[str, Any]:
@@ -68,10 +70,12 @@ class ReceiverTasks:
         changed: Callable[[ReceiverTask], None],
         ended: Callable[[ReceiverTask, Literal["cancelled", "expired", "lost"], str], None],
         ids: Callable[[], str],
+        credit: Callable[[int, str], None] = lambda *_: None,
     ) -> None:
         self._options, self._limit = options, limit
         self._wall, self._mono = wall, mono
         self._notify, self._changed, self._ended, self._new_id = notify, changed, ended, ids
+        self._credit = credit
         self._tasks: dict[str, ReceiverTask] = {}
         self._allowance, self._counted = bounds.TASK_OPERATIONS * 10, mono()
         self._sooner = Signal()
@@ -155,6 +159,8 @@ class ReceiverTasks:
         if task.gone is not None:
             raise RpcError(INVALID_PARAMS, f"The task {task.gone} before it was answered")
         task.fetched = True
+        if seq is not None:
+            self._credit(seq, task.by)
         if task.error is not None:
             raise task.error.with_traceback(None)  # one error for every fetch: it must not gather where it was raised
         return with_related_task(task.result or {}, task.task_id)
@@ -182,7 +188,8 @@ class ReceiverTasks:
         """What a person, a rule or a model said; False when the task is settled already (R1-21, R1-24)."""
         if task.terminal or task.gone is not None:
             return False
-        task.visit(self._wall(), "answered", answer.action)
+        task.by = answer.by.credit
+        task.visit(self._wall(), "answered", f"{answer.action} by {task.by}" if task.by else answer.action)
         if answer.error is not None:
             task.error = answer.error
             return self.upsert_receiver_task(task, "failed", answer.error.message)

@@ -128,7 +128,7 @@ class Support:
     @property
     def badge(self) -> str:
         """One word or two beside the tool's name; "" when there is nothing to say."""
-        return {"required": "only as a task", "optional": "also as a task", "forbidden": "never as a task"}.get(
+        return {"required": "only as a task", "optional": "can run as a task", "forbidden": "never as a task"}.get(
             self.said, ""
         )
 

@@ -46,11 +46,14 @@ async def open_http(
     try:
         split(target.url)
     except EgressError as fault:
-        raise LinkError(egress_trouble(fault, target.url)) from None
+        raise LinkError(egress_trouble(fault, target.url, target.secret_values)) from None
     link = (SseLink if target.transport == "sse" else StreamableLink)(target, limits, egress, host, log)
     try:
         yield link
     finally:
         link.close()
         with anyio.CancelScope(shield=True):
-            await link.goodbye()
+            try:
+                await link.goodbye()
+            finally:
+                await link.gone()

@@ -151,15 +151,50 @@ class Link(Protocol):
     def agreed(self, version: str) -> None:
         """The handshake settled on this revision."""
 
-    def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
-        """Nobody waits for this request of ours any more; `answered` says whether its reply came."""
+    def settled(self, rpc_id: RpcId, *, answered: bool) -> bool:
+        """Nobody waits for this request of ours any more; `answered` says whether its reply came. Whether it was taken
+        back in time: the server has nothing to do with it, and needs not be told."""
 
     async def ended(self) -> Trouble:
         """Called once the frames have ended: why, in plain words."""
 
 
+@dataclass(slots=True, frozen=True)
+class Refusal:
+    """A server that wants to know who asks, or that wants more than it was shown."""
+
+    status: Literal[401, 403]
+    challenges: tuple[str, ...]
+    """The `WWW-Authenticate` headers, as they came."""
+    sent: str
+    """The credentials that the request had; empty when it had none."""
+    exchange: Exchange
+    seq: int | None = None
+    """The message that it carried."""
+    again: bool = False
+    """It was refused before, and sent again with other credentials."""
+
+
+class Credentials(Protocol):
+    """Who knows how a session proves who it is to its server."""
+
+    async def header(self) -> str:
+        """The value for `Authorization`; empty when there is none yet."""
+
+    async def renewed(self, refusal: Refusal) -> bool:
+        """A request was refused. Whether it may be sent once more, with other credentials; this may take as long as a
+        person needs to sign in."""
+
+    def accepted(self, sent: str, *, again: bool) -> None:
+        """A request with these credentials was answered; `again` when it had been refused before."""
+
+
 class LinkHost(Protocol):
     """What a link tells the session it serves."""
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """How the session proves who it is; None where its target says all there is to say."""
 
     def stderr_line(self, line: bytes) -> None:
         """The server wrote a line to its stderr."""

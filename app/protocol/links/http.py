@@ -29,7 +29,14 @@ from app.core.wire import Exchange, Finding, RpcId, id_key
 from app.egress import Answer, Egress, EgressError
 from app.protocol.exchanges import egress_trouble
 from app.protocol.links.base import Barrier, Frame, LinkError, LinkHost, Outbound, Oversized, Place, Remarked
-from app.protocol.links.http_base import HttpLink, beginning, delivering, message_in, read_body
+from app.protocol.links.http_base import (
+    HttpLink,
+    beginning,
+    delivering,
+    message_in,
+    read_body,
+    with_authorization,
+)
 from app.protocol.links.sse_parser import SseEvent
 from app.protocol.links.words import (
     COMPRESSED,
@@ -61,8 +68,8 @@ class StreamableLink(HttpLink):
     def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
         super().__init__(target, limits, egress, host, log)
         self._session_id: str | None = None
-        self._waiting: dict[RpcId, tuple[anyio.CancelScope, bool]] = {}
-        """The POST of each request, and whether closing it cancels the request."""
+        self._waiting: dict[RpcId, tuple[anyio.CancelScope, Outbound]] = {}
+        """The POST of each request."""
 
     def _headers(self, accept: str, *more: tuple[str, str]) -> list[tuple[str, str]]:
         headers = super()._headers(accept, *more)
@@ -76,18 +83,20 @@ class StreamableLink(HttpLink):
             raise LinkError(await self.ended())
         scope = anyio.CancelScope()
         if about.kind == "request":
-            self._waiting[about.rpc_id] = scope, about.stateless
+            self._waiting[about.rpc_id] = scope, about
         self._group.start_soon(self._post, raw, about, scope)
 
-    def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
+    def settled(self, rpc_id: RpcId, *, answered: bool) -> bool:
         """The stream that waits for this reply may end. In 2026-07-28 closing it is how one cancels (R6-50)."""
-        scope, stateless = self._waiting.pop(rpc_id, (None, False))
-        if scope is None:
-            return
-        if stateless and not answered:
+        scope, about = self._waiting.pop(rpc_id, (None, None))
+        if scope is None or about is None:
+            return False
+        held = about.seq in self._held
+        if held or (about.stateless and not answered):
             scope.cancel()
         else:
             scope.deadline = anyio.current_time() + bounds.LINGER_SECONDS
+        return held
 
     async def _post(self, raw: bytes, about: Outbound, scope: anyio.CancelScope) -> None:
         with scope, delivering(about):
@@ -105,7 +114,7 @@ class StreamableLink(HttpLink):
             async with posting as (answer, exchange):
                 return await self._take_answer(answer, about, exchange)
         except EgressError as fault:
-            await self._failed(about, egress_trouble(fault, self._address.url))
+            await self._failed(about, await self._why(fault, self._address.url))
             return None
 
     async def _take_answer(self, answer: Answer, about: Outbound, exchange: Exchange) -> _Cursor | None:
@@ -185,13 +194,13 @@ class StreamableLink(HttpLink):
             said = error.get("message") if isinstance(error, dict) else None
             body = said.encode(errors="replace") if isinstance(said, str) else body
         if forgotten:
-            quoted = "" if answer.compressed else excerpt(body)
+            quoted = "" if answer.compressed else excerpt(body, self._secrets)
             said = f"{FORGOTTEN.message} It said: {quoted}." if quoted else FORGOTTEN.message
             exchange.error = said
             self._session_id = None
             self._over(replace(FORGOTTEN, message=said))
             return
-        await self._failed(about, trouble or status_trouble(answer, body), exchange)
+        await self._failed(about, trouble or status_trouble(answer, body, self._address.url, self._secrets), exchange)
 
     async def _too_large(self, about: Outbound, exchange: Exchange, found: Oversized) -> None:
         limit = self._limits.message_bytes / 1048576
@@ -215,7 +224,8 @@ class StreamableLink(HttpLink):
             return None
         if cursor.last_id and not about.stateless:  # an empty id takes back the one before
             return cursor
-        await self._failed(about, ENDED_EARLY if cut is None else egress_trouble(cut, self._address.url), exchange)
+        trouble = ENDED_EARLY if cut is None else egress_trouble(cut, self._address.url, self._secrets)
+        await self._failed(about, trouble, exchange)
         return None
 
     async def _frames(
@@ -248,6 +258,7 @@ class StreamableLink(HttpLink):
                 return
             headers = self._headers("text/event-stream", *cursor.headers)
             try:
+                headers = with_authorization(headers, await self._authorization())
                 async with self._exchanges.send("GET", url, headers, note=_RESUMES_NOTE) as (answer, exchange):
                     if answer.status in _NOT_NOW and failures + 1 < bounds.RESUMES:
                         failures += 1
@@ -268,7 +279,7 @@ class StreamableLink(HttpLink):
             except EgressError as fault:
                 failures += 1
                 if failures == bounds.RESUMES:
-                    await self._failed(about, egress_trouble(fault, url))
+                    await self._failed(about, egress_trouble(fault, url, self._secrets))
                     return
 
     async def _listen(self) -> None:
@@ -290,7 +301,7 @@ class StreamableLink(HttpLink):
                             refused = "not offered by the server (405)" if absent else f"refused ({answer.status})"
                             self._host.stream_changed(refused)
                             return
-                        words = exchange.error = status_trouble(answer, body).message
+                        words = exchange.error = status_trouble(answer, body, secrets=self._secrets).message
                     elif answer.compressed:
                         self._host.stream_changed("not read: it is compressed, though Parley asked for it not to be")
                         self._host.step("The GET stream is compressed, so nothing that comes on it can be read.")
@@ -303,7 +314,7 @@ class StreamableLink(HttpLink):
                             await self._tell(replace(oversized, exchange=exchange))
                             cursor = _Cursor(heard=cursor.heard)  # or it would be sent again, at once
             except EgressError as fault:
-                words = egress_trouble(fault, address.url).message
+                words = egress_trouble(fault, address.url, self._secrets).message
             # A stream that somebody in between ends for its silence did not fail, however often that happens.
             steady = began is not None and anyio.current_time() - began >= bounds.STEADY_SECONDS
             if steady or (began is not None and (cursor.heard or cursor.retry is not None)):
@@ -319,6 +330,7 @@ class StreamableLink(HttpLink):
             return
         headers = self._headers("application/json, text/event-stream")
         with anyio.move_on_after(bounds.GOODBYE_SECONDS), suppress(EgressError):
+            headers = with_authorization(headers, await self._authorization())
             leaving = self._exchanges.send("DELETE", self._address.url, headers, connect=1, read=bounds.GOODBYE_SECONDS)
             async with leaving:
                 pass

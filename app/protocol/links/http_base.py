@@ -8,24 +8,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 from urllib.parse import urldefrag, urljoin
 
 import anyio
 import anyio.abc
 
 from app import bounds
+from app.core import certificates
 from app.core.errors import Trouble
 from app.core.log import MessageLog
 from app.core.rules import catalogue
 from app.core.targets import HttpTarget
 from app.core.wire import Exchange, Finding
 from app.egress import Answer, Egress, EgressError, split
-from app.protocol.exchanges import Exchanges
-from app.protocol.links.base import Failed, Inbound, LinkHost, Outbound, Oversized, Remarked
+from app.protocol.exchanges import Exchanges, egress_trouble
+from app.protocol.links.base import Failed, Inbound, LinkHost, Outbound, Oversized, Refusal, Remarked
 from app.protocol.links.sse_parser import SseEvent, SseParser
-from app.secrecy import masked_url
+from app.secrecy import masked_url, without
 from app.settings import Limits
+from app.trust import Tls
 
 _LARGE = 256 * 1024
 _REST_SECONDS = 0.002
@@ -97,11 +100,17 @@ class HttpLink:
 
     def __init__(self, target: HttpTarget, limits: Limits, egress: Egress, host: LinkHost, log: MessageLog) -> None:
         self._target, self._limits, self._host = target, limits, host
-        self._exchanges = Exchanges(egress, log, target.secret)
+        self._egress = egress.trusting(None if target.tls is None else Tls(target.tls.ca, target.tls.fingerprint))
+        self._own_egress = self._egress is not egress
+        self._secrets = set(target.secret_values)
+        """What the server may quote and nobody may see."""
+        self._exchanges = Exchanges(self._egress, log, target.secret, self._secrets)
         self._put, self._take = anyio.create_memory_object_stream[Inbound](bounds.LINK_QUEUE)
         self._group: anyio.abc.TaskGroup | None = None
         self._trouble: Trouble | None = None
         self._version: str | None = None
+        self._held: set[int] = set()
+        """The messages that wait for credentials, by their seqs: the server has not got them, or refused them."""
         self._address = Address(target.url)
         self.pid: int | None = None
 
@@ -143,6 +152,19 @@ class HttpLink:
     async def goodbye(self) -> None:
         """Tell the server that we leave, where there is a way to say so."""
 
+    async def gone(self) -> None:
+        """Nothing is sent any more: a client of its own is closed."""
+        if self._own_egress:
+            await self._egress.aclose()
+
+    async def _why(self, fault: EgressError, url: str) -> Trouble:
+        """What to say of a request that got no answer, with the certificate that was in the way."""
+        trouble = egress_trouble(fault, url, self._secrets)
+        if fault.kind not in ("certificate", "pin"):
+            return trouble
+        shown = fault.certificate or await self._egress.presented(url)
+        return replace(trouble, certificate=certificates.read(shown)) if shown else trouble
+
     def _over(self, trouble: Trouble) -> None:
         """The whole channel has ended."""
         self._trouble = self._trouble or trouble
@@ -171,23 +193,65 @@ class HttpLink:
         seq: int | None = None,
         read: float | None = None,
     ) -> AsyncGenerator[tuple[Answer, Exchange], None]:
-        """Send a request, once more where the server redirects it to; see `Exchanges.send`."""
-        note = None
+        """Send a request, once more where the server redirects it to, and once more when whoever it was refused to has
+        signed in; see `Exchanges.send`."""
+        note, credentials, again = None, self._host.credentials, False
         while True:
             url = address.url
-            send = self._exchanges.send(method, url, headers, content, seq=seq, note=note, read=read)
+            with self._holding(seq):
+                sent, kept = await self._authorization(), None  # type: str, Answer | None
+            send = self._exchanges.send(
+                method, url, with_authorization(headers, sent), content, seq=seq, note=note, read=read
+            )
             async with send as (answer, exchange):
                 where = redirect(answer, url) if url == address.named else None
-                if where is None or address.moved not in (None, where):
+                stays = where is None or address.moved not in (None, where)
+                refused = credentials is not None and answer.status in (401, 403)
+                if stays and not refused:
+                    if credentials is not None and sent and answer.status < 400:
+                        credentials.accepted(sent, again=again)
                     yield answer, exchange
                     return
-                if address.moved is None:
-                    said = f"The server redirects ({answer.status}) to {masked_url(where)}"
+                if stays:
+                    # Whoever signs in may take minutes: the answer is read, and the socket is free.
+                    kept = replace(answer, body=_whole(await beginning(answer)))
+                elif address.moved is None and where is not None:
+                    there = without(masked_url(where), self._secrets)
+                    said = f"The server redirects ({answer.status}) to {there}"
                     self._host.step(f"{said}, within its origin, so Parley goes there.")
                     note = f"The server redirected here ({answer.status})."
                     address.moved = where
                     if address is self._address:
                         self._host.moved(where)
+            if kept is not None and credentials is not None:
+                wanted = tuple(text for name, text in kept.headers if name == "www-authenticate")
+                status: Literal[401, 403] = 401 if kept.status == 401 else 403
+                with self._holding(seq):
+                    renewed = await credentials.renewed(Refusal(status, wanted, sent, exchange, seq, again))
+                if not renewed:
+                    yield kept, exchange
+                    return
+                again, note = True, "Sent again: the server refused it before, and now there are other credentials."
+
+    @contextmanager
+    def _holding(self, seq: int | None) -> Iterator[None]:
+        """Whoever gives up meanwhile takes the message back (see `settled`)."""
+        if seq is None:
+            yield
+            return
+        self._held.add(seq)
+        try:
+            yield
+        finally:
+            self._held.discard(seq)
+
+    async def _authorization(self) -> str:
+        """What proves who we are, besides the headers of the target; the server may quote it, so it is hidden."""
+        credentials = self._host.credentials
+        sent = "" if credentials is None else await credentials.header()
+        if sent:
+            self._secrets.update((sent, sent.rpartition(" ")[2]))
+        return sent
 
     async def _throttled(self, answer: Answer) -> AsyncIterator[bytes]:
         """The body in chunks. A large one rests while somebody waits for another session, and its sender with it."""
@@ -218,6 +282,18 @@ class HttpLink:
             await self._tell(Failed(about.rpc_id, trouble))
         else:
             await self._tell(Remarked(about.seq, catalogue.post_failed(message=trouble.message, advice=trouble.advice)))
+
+
+def with_authorization(headers: list[tuple[str, str]], sent: str) -> list[tuple[str, str]]:
+    """These credentials in the place of any that the target has."""
+    if not sent:
+        return headers
+    return [*(pair for pair in headers if pair[0].lower() != "authorization"), ("authorization", sent)]
+
+
+async def _whole(body: bytes) -> AsyncIterator[bytes]:
+    """A body that was read already."""
+    yield body
 
 
 @contextmanager

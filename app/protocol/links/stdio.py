@@ -261,8 +261,9 @@ class StdioLink:
     def agreed(self, version: str) -> None:
         """The revision changes nothing for a pipe."""
 
-    def settled(self, rpc_id: RpcId, *, answered: bool) -> None:
-        """Replies need no stream of their own on a pipe."""
+    def settled(self, rpc_id: RpcId, *, answered: bool) -> bool:
+        """Replies need no stream of their own on a pipe, and what is sent is sent."""
+        return False
 
     async def ended(self) -> Trouble:
         """The exit status, when the child is gone; else that it closed its output."""
@@ -409,20 +410,22 @@ def _tied(target: StdioTarget, environment: dict[str, str]) -> list[str]:
 
 @asynccontextmanager
 async def open_stdio(
-    target: StdioTarget, limits: Limits, on_stderr: Callable[[bytes], None]
+    target: StdioTarget, limits: Limits, on_stderr: Callable[[bytes], None], start: system.Start | None = None
 ) -> AsyncGenerator[StdioLink, None]:
+    """The link to a child that is started here; as `start` says, where that was decided already."""
     try:
         # Shielded: a start that is cancelled half-way would leave a child that nobody waits for.
         with anyio.CancelScope(shield=True):
             mark = system.new_mark()
-            environment = child_environment(target.env) | ({system.VARIABLE: mark} if mark else {})
+            environment = child_environment(target.env) if start is None else start.env
+            environment = environment | ({system.VARIABLE: mark} if mark else {})
             _, child = await asyncio.get_running_loop().subprocess_exec(
                 Child,
-                *_tied(target, environment),
+                *(_tied(target, environment) if start is None else start.argv),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
-                cwd=target.cwd,
+                cwd=target.cwd if start is None else start.cwd,
                 env=environment,
                 start_new_session=True,
             )

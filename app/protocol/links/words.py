@@ -5,10 +5,14 @@ A request that got no answer at all has its words in exchanges.py.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from urllib.parse import urldefrag, urljoin
+
 from app import bounds
+from app.core.challenges import challenges
 from app.core.errors import Trouble
-from app.egress import Answer
-from app.secrecy import masked_url
+from app.egress import Answer, EgressError, split
+from app.secrecy import masked_url, without
 
 _BODY_SHOWN = 300
 
@@ -29,34 +33,39 @@ FORGOTTEN = Trouble("session-gone", "The server no longer knows this session (40
 
 
 _REFUSALS = {
-    401: (
-        "The server wants to know who you are",
-        "Add an Authorization header to the target. Signing in with OAuth comes with a later release.",
-    ),
     403: ("The server refuses this client", "Check the headers and the server's rules."),
     404: ("There is nothing at this address", "Check the path: it often ends in /mcp."),
     405: ("The address takes no POST", "Check the path. For a server of the older kind choose the transport SSE."),
     429: ("The server says there were too many requests", "Try again later."),
 }
+_CREDENTIALS = "Sign in, where the server says how; or connect with a token or an Authorization header of your own."
 _FAILED = ("The server failed", "Look at the server's log.")
 _REFUSED = ("The server refused the request", "Check the address and the headers.")
 
 
-def status_trouble(answer: Answer, body: bytes) -> Trouble:
-    """What to say of an HTTP status that is not a success."""
+def status_trouble(answer: Answer, body: bytes, url: str = "", secrets: Collection[str] = ()) -> Trouble:
+    """What to say of an HTTP status that is not a success, in answer to a request to `url` with these secrets."""
     status, kind = answer.status, f"http-{answer.status}"
     if 300 <= status < 400:
-        where = _shown_address(answer.header("location"))
+        named = answer.header("location")
+        where = without(_shown_address(named), secrets)
         return Trouble(
             kind,
             f"The server redirects ({status}) to {where or 'nowhere'}, and Parley does not follow there.",
             "Connect to that address, if you trust it. Parley follows a 307 or 308 within the origin, once.",
+            redirect=_address(url, named),
         )
+    said = "" if answer.compressed else excerpt(body, secrets)
+    if status in (401, 403):
+        wanted = challenges(without(text, secrets) for name, text in answer.headers if name == "www-authenticate")
+        if status == 401 or wanted:
+            heading = "401 Unauthorized: credentials needed" if status == 401 else "403 Forbidden: more rights needed"
+            message = f"{heading}." + (f" It said: {said}" if said else "")
+            return Trouble(kind, message, _CREDENTIALS, heading=heading, challenges=wanted)
     what, advice = _REFUSALS.get(status, _FAILED if status >= 500 else _REFUSED)
     after = answer.header("retry-after")
     if status == 429 and after.isdigit():
         advice = f"Try again in {after} s."
-    said = "" if answer.compressed else excerpt(body)
     return Trouble(kind, f"{what} ({status})." + (f" It said: {said}" if said else ""), advice)
 
 
@@ -81,8 +90,22 @@ def _shown_address(text: str) -> str:
     return masked_url(text) if len(text) <= bounds.SERVER_ADDRESS else f"an address of {len(text):,} characters"
 
 
-def excerpt(body: bytes) -> str:
+def _address(url: str, named: str) -> str:
+    """Where a redirect leads, in full; empty when it leads nowhere that could be dialled."""
+    if not named or len(named) > bounds.SERVER_ADDRESS:
+        return ""
+    try:
+        where = urldefrag(urljoin(url, named)).url
+        split(where)
+    except (EgressError, ValueError):
+        return ""
+    return "" if where == url else where
+
+
+def excerpt(body: bytes, secrets: Collection[str] = ()) -> str:
+    """The beginning of what a server said, without what it may not say."""
     if body.lstrip()[:1] == b"<":
         return ""
-    text = " ".join(body[:_BODY_SHOWN].decode(errors="replace").split())
+    said = without(body[: bounds.BODY_QUOTED].decode(errors="replace"), secrets)
+    text = " ".join(said[:_BODY_SHOWN].split())
     return f"“{text}”" if text else ""

@@ -117,13 +117,16 @@ class ClientTasks:
         if seen is None:
             session.messages.remark(reply.seq, *findings)
             return None
-        task = self.new(seen, wire)
+        known = self.known.get(seen.task_id)
+        # The server's list may be quicker than the reply itself: then it is the task that we have heard of already.
+        listed = known is not None and known.call_id is None and known.created_at == seen.created_at
+        task = known if known is not None and listed else self.new(seen, wire)
         task.call_id, task.tool = call.id, call.subject
         task.requested_ttl = call.ttl
         findings += tasks.first_status(wire, seen.status)
         if not call.as_task and wire is CORE:
             findings.append(catalogue.task_unasked())
-        if seen.task_id in self.known:
+        if known is not None and not listed:
             findings.append(catalogue.task_id_known())
         self.known[seen.task_id] = task
         meta = reply.value["result"].get("_meta")

@@ -25,13 +25,20 @@ def _draw(view: View, aid: str, happened: tuple[EventKind, ...]) -> Html:
         html = fragment("asks/_card.html", card=card)
         return partial(here, NOTHING, "delete") + partial("#asks", html, "beforeend")
     card = AskCard(session, ask, folded=ask.settled)
+    if set(happened) == {"ask.claimed"}:
+        # Somebody may have the keyboard in the rest of the card, which is as it was.
+        return (
+            NOTHING if ask.settled else partial(f"{here}-state", fragment("asks/_state.html", card=card), "innerHTML")
+        )
     if ask.settled and ("ask.added" in happened or ask.recorded):
         # Nobody saw it open here, so there is no card to settle: it goes straight to the others.
         html = fragment("asks/_card.html", card=card)
         return partial(here, NOTHING, "delete") + partial("#settled", html, "afterbegin")
     state = partial(f"{here}-state", fragment("asks/_state.html", card=card), "innerHTML")
-    if ask.kind == "sampling" and ask.state == "open":
+    # Who has an ask in hand may have the keyboard in the rest of its card, which is as it was.
+    if ask.kind == "sampling" and ask.state == "open" and set(happened) != {"ask.claimed"}:
         state += partial(f"{here}-request", fragment("asks/_request.html", card=card), "innerHTML")
+        state += partial(f"{here}-flow", fragment("asks/_flow.html", card=card), "innerMorph")
     return state
 
 
@@ -43,7 +50,7 @@ def _whole(view: View) -> Html:
     return partial("#asks", opened, "innerMorph") + partial("#settled", settled, "innerMorph")
 
 
-ASKS: Final = Each(ON, lambda _, event: event.subject, _draw, _whole, everywhere=True)
+ASKS: Final = Each((*ON, "ask.claimed"), lambda _, event: event.subject, _draw, _whole, everywhere=True)
 """The inbox, which is in every page."""
 INBOX: Final = Each(["inbox.cleared"], lambda *_: "", lambda view, *_: _whole(view), lambda _: NOTHING, everywhere=True)
 """It was cleared."""

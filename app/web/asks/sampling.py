@@ -6,15 +6,20 @@ no ask and no route.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from app import bounds
 from app.core.figures import grouped
 from app.core.forms import Entries
+from app.core.json.changes import changes
+from app.core.json.text import dump
 from app.core.sampling import blocks as blocks_of
+from app.web.asks.edits import Piece, pieces
 from app.web.door.denied import Denied
-from app.web.kit import format, html, request_bodies
+from app.web.kit import format, html, media, request_bodies
 from app.web.kit.words import text_of
 
 _FACTS = (
@@ -35,6 +40,16 @@ Blocks = tuple[tuple[str, str], ...]
 """What each block of a message is, and how it reads."""
 
 
+class Medium(NamedTuple):
+    """A picture or a sound of a message: what it is, and the digest by which its bytes are fetched."""
+
+    kind: str
+    """`image` or `audio`; "" for one that is not shown."""
+    sha: str
+    words: str
+    """What it is, or why it is not shown."""
+
+
 class Turn(NamedTuple):
     """One message: who speaks, each block as text, and, when it was changed, how."""
 
@@ -43,6 +58,16 @@ class Turn(NamedTuple):
     change: str = ""
     """`edited`, `added`, `removed`, or nothing."""
     before: Blocks = ()
+    media: tuple[Medium, ...] = ()
+    """Its pictures and sounds, as far as a page shows them."""
+
+    @property
+    def marked(self) -> list[tuple[str, list[Piece]]]:
+        """Each block with what was changed in it, in place; nothing where the blocks are others than before."""
+        if self.change != "edited" or [kind for kind, _ in self.blocks] != [kind for kind, _ in self.before]:
+            return []
+        both = zip(self.before, self.blocks, strict=True)
+        return [(kind, pieces(before, after)) for (kind, before), (_, after) in both]
 
     @property
     def shortened(self) -> Turn:
@@ -56,6 +81,11 @@ class Fact(NamedTuple):
     label: str
     text: str
     before: str | None = None
+
+    @property
+    def marked(self) -> list[Piece]:
+        """It, with what was changed in place."""
+        return pieces(self.text if self.before is None else self.before, self.text)
 
 
 class EditField(NamedTuple):
@@ -80,6 +110,8 @@ class Sampling:
     tools: list[tuple[str, str]]
     tool_choice: str
     edited: bool = False
+    edits: int = 0
+    """How many places of it were changed."""
     summary: str = ""
     original: str = ""
     """The request as it came, as JSON text with long texts cut, when it was changed."""
@@ -115,6 +147,7 @@ def sampling_view(params: dict[str, Any], edited: dict[str, Any] | None = None, 
         tools=[(str(tool.get("name")), str(tool.get("description") or "")) for tool in tools[:most_tools]],
         tool_choice=str(choice.get("mode")) if isinstance(choice, dict) else "",
         edited=edited is not None,
+        edits=0 if edited is None else len(changes(params, edited)),
         summary=_summary(now, turns),
         original="" if edited is None else format.brief_json(params),
     )
@@ -153,7 +186,7 @@ def _turns(params: dict[str, Any], now: dict[str, Any], earlier: int) -> list[Tu
         before = old[at] if at < len(old) else None
         change = "" if before == message else "added" if before is None else "edited"
         came = _blocks(before) if before and change else ()
-        turns.append(Turn(str(message.get("role")), _blocks(message), change, came))
+        turns.append(Turn(str(message.get("role")), _blocks(message), change, came, _media(message)))
     turns += [Turn(str(message.get("role")), _blocks(message), "removed") for message in old[len(new) :]]
     return turns
 
@@ -168,16 +201,33 @@ def _facts(params: dict[str, Any], now: dict[str, Any]) -> list[Fact]:
     facts = []
     for key, label in _FACTS:
         if key in now or key in params:
-            text, before = (format.gist(one[key], 300) if key in one else "left out" for one in (now, params))
+            text, before = (format.gist(one[key], 300) if key in one else "not set" for one in (now, params))
             facts.append(Fact(label, text, None if text == before else before))
     for key, label in (("modelPreferences", "Preferences"), ("tools", "Tools"), ("toolChoice", "Tool choice")):
         if now.get(key) != params.get(key):
-            facts.append(Fact(label, "changed", format.gist(params[key], 300) if key in params else "left out"))
+            facts.append(Fact(label, "changed", format.gist(params[key], 300) if key in params else "not set"))
     return facts
 
 
 def _blocks(message: dict[str, Any]) -> Blocks:
     return tuple(_block(block) for block in blocks_of(message))
+
+
+def _media(message: dict[str, Any]) -> tuple[Medium, ...]:
+    """The pictures and sounds of a message, also those that a tool answered with. Their bytes are never in the page."""
+    said = [one for one in blocks_of(message)[:_SHOWN_TURNS] if isinstance(one, dict)]
+    within = [one for block in said if block.get("type") == "tool_result" for one in blocks_of(block)[:_SHOWN_TURNS]]
+    found = []
+    for block in [*said, *(one for one in within if isinstance(one, dict))]:
+        data = block.get("data")
+        if block.get("type") not in ("image", "audio") or not isinstance(data, str):
+            continue
+        if len(data) > bounds.ASK_MEDIA:
+            found.append(Medium("", "", "Not shown: too large for a card. The log has it."))
+        elif (one := media.examine(data, block.get("mimeType"))) is not None:
+            what = f"{text_of(block.get('mimeType'))[:80]}, {format.size(one.size)}"
+            found.append(Medium(one.kind.partition("/")[0], one.sha, one.why or what))
+    return tuple(found)
 
 
 def _block(block: Any) -> tuple[str, str]:
@@ -193,7 +243,12 @@ def _block(block: Any) -> tuple[str, str]:
     if kind == "tool_use":
         return "tool use", f"{block.get('name')} {format.gist(block.get('input'), 2000)}"
     if kind == "tool_result":
-        return "tool result", format.gist(block.get("content"), 2000)
+        within = block.get("content")
+        blocks = within[:_SHOWN_TURNS] if isinstance(within, list) else [None]
+        if not all(isinstance(one, dict) and one.get("type") not in (None, "tool_result") for one in blocks):
+            return "tool result", format.gist(within, 2000)
+        said = (_block(one) for one in blocks)
+        return "tool result", "\n".join(text if kind == "text" else f"{kind} {text}" for kind, text in said)[:2000]
     return kind, format.gist(block, 2000)
 
 
@@ -225,12 +280,27 @@ def typed_edits(form: Entries) -> dict[str, str]:
     return {name: text for name, text in form.pairs() if name.startswith("edit-")}
 
 
-def edited(now: dict[str, Any], typed: dict[str, str]) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """A request with what was typed into the fields, and what cannot be read. Changed JSON counts before the fields."""
+def drawn_from(request: dict[str, Any]) -> str:
+    """What the fields of a request were drawn from: it comes back with them."""
+    return hashlib.sha256(dump(request)).hexdigest()[:16]
+
+
+def edited(
+    now: dict[str, Any], typed: dict[str, str], came: dict[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """A request with what was typed into the fields, and what cannot be read. Changed JSON counts before the fields.
+
+    The fields may have been drawn before the request was edited elsewhere, from how it `came`: only what was typed into
+    them since counts, and what nobody touched takes nothing back."""
+    of = typed.get("edit-of")
+    source = came if came is not None and of is not None and of != drawn_from(now) else now
     # A browser sends every line break as one of its own, so a text that nobody touched may come back with others.
-    before = {one.name: one.text.replace("\r\n", "\n").replace("\r", "\n") for one in edit_fields(now)}
-    text = typed.get("edit-json", "")
-    if text.strip() and text.strip() != before["edit-json"].strip():
+    before = {one.name: one.text.replace("\r\n", "\n").replace("\r", "\n") for one in edit_fields(source)}
+    changed = {name: text for name, text in typed.items() if name in before and text.strip() != before[name].strip()}
+    if changed and of not in (None, drawn_from(source)):
+        return now, {"/request": ["The request was edited elsewhere meanwhile. Open its form anew."]}
+    text = changed.get("edit-json", "")
+    if text.strip():
         try:
             return request_bodies.strict_json(text), {}
         except Denied as fault:
@@ -239,6 +309,8 @@ def edited(now: dict[str, Any], typed: dict[str, str]) -> tuple[dict[str, Any], 
     request: dict[str, Any] = json.loads(json.dumps(now))
     errors: dict[str, list[str]] = {}
     for name, text in changed.items():
+        if name == "edit-json":
+            continue
         problem = _apply(request, name.removeprefix("edit-"), text)
         if problem:
             errors["/request"] = [*errors.get("/request", []), problem]
@@ -262,8 +334,11 @@ def _apply(request: dict[str, Any], name: str, text: str) -> str:
             return "The temperature is a number."
     else:
         at, place = (int(part) for part in name.split("-"))
-        message = _messages(request)[at]
-        blocks_of(message)[place]["text"] = text
+        found = _messages(request)[at : at + 1]
+        blocks = blocks_of(found[0])[place : place + 1] if found else []
+        if not blocks or not isinstance(blocks[0], dict):
+            return f"The request has no message {at + 1} like that any more."
+        blocks[0]["text"] = text
     return ""
 
 

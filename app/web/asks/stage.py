@@ -6,10 +6,11 @@ Works for any server; with the demo server it also starts the parade. Knows the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from app.web.asks.card import gist_of
+from app.web.asks import words
 from app.web.asks.live import ON
+from app.web.asks.room import RoomView
 from app.web.kit.frame import Shell
 from app.web.kit.templates import Context, fragment
 from app.web.kit.words import ASK_KINDS
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 
 PARADE = "parade"
 _SHOWN = 24
+
+
+class Scene(NamedTuple):
+    """One ask in the sequence: its number, its words, and how it came."""
+
+    number: int
+    ask: Ask
+    gist: str
+    origin: str
 
 
 @dataclass(slots=True)
@@ -47,11 +57,14 @@ class Stage:
         return self.session.info.state == "ready" and offered and not self.running
 
     @property
-    def scenes(self) -> list[tuple[int, Ask, str]]:
-        """The last asks, each with its number and its words."""
+    def scenes(self) -> list[Scene]:
+        """The last asks."""
         began = 0.0 if self.call is None else self.call.started_at
         listed = [ask for ask in self.session.inbox.asks.values() if ask.asked_at >= began]
-        return [(number, ask, gist_of(ask)) for number, ask in list(enumerate(listed, 1))[-_SHOWN:]]
+        return [
+            Scene(number, ask, words.question(ask), words.origin(ask, self.session.calls.get(ask.call_id or "")))
+            for number, ask in list(enumerate(listed, 1))[-_SHOWN:]
+        ]
 
 
 def stage_of(session: Workspace) -> Stage:
@@ -72,7 +85,7 @@ def stage_json(session: Workspace) -> dict[str, Any]:
         "call_id": None if stage.call is None else stage.call.id,
         "running": stage.running,
         "can_start": stage.can_start,
-        "scenes": [{"ask": one.id, "kind": ASK_KINDS[one.kind][1], "state": one.state} for _, one, _ in stage.scenes],
+        "scenes": [{"ask": one.id, "kind": ASK_KINDS[one.kind][1], "state": one.state} for _, one, *_ in stage.scenes],
     }
 
 
@@ -84,6 +97,7 @@ class StagePage(Context):
     part: ClassVar[str | None] = "asks/_stage.html"
     shell: Shell
     stage: Stage
+    view: RoomView
 
 
 STAGE = Part(

@@ -17,17 +17,19 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.core.json import pointer as pointers
+from app.core.json import tables
 from app.core.lane import apart
 from app.sessions import Workspace
-from app.web.calls import media
 from app.web.calls.card import CallCard, recent_calls
-from app.web.calls.result import address, result_of, show_result, text_at
+from app.web.calls.result import VIEWS, address, result_of, show_result, text_at
 from app.web.door.denied import Denied, invalid, unknown
-from app.web.kit import format, json_tree
+from app.web.kit import format, json_table, json_tree, media
 from app.web.kit import markdown as markup
 from app.web.kit.lookup import call_of
 from app.web.kit.responses import in_html, in_json, wants_json
 from app.web.kit.templates import fragment
+from app.web.live.parts import partial
 
 _SHA = re.compile(r"[0-9a-f]{64}")
 _HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-content-type-options": "nosniff"}
@@ -53,14 +55,32 @@ async def _value(request: Request, pointer: str = "") -> Any:
 
 
 async def shown(request: Request) -> Response:
-    """The result of a call as a part of its card: for the large ones, which no card brings along."""
+    """The result of a call as a part of its card: for the large ones, which no card brings along, and in another way
+    by `view`: table, tree, text or raw; with `alone` as on its own page."""
     session, call = call_of(request)
-    ready = await show_result(session, call, alone=False)
-    return in_html(fragment("calls/_result.html", card=CallCard(session, call, ready)))
+    query = request.query_params
+    view, alone = query.get("view", ""), "alone" in query
+    if view and view not in VIEWS:
+        raise invalid({"/view": [f"One of {', '.join(VIEWS)}."]})
+    ready = await show_result(session, call, alone=alone, view=view)
+    card = CallCard(session, call, ready, alone=alone, full="full" in query)
+    html = fragment("calls/_result.html", card=card)
+    # Which ways there are is known once a large result was read: the switch comes with the first one.
+    if not view:
+        html += partial(f"#call-{call.id}-views", fragment("calls/_views.html", card=card), "outerHTML")
+    return in_html(html)
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.query_params.get(name, "0")
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise invalid({f"/{name}": ["A whole number, 0 or more."]})
+    return int(text)
 
 
 async def branch(request: Request) -> Response:
-    """The members of one branch, from `offset` on; with `value` the value itself as JSON text, for copying."""
+    """The members of one branch, from `offset` on, up to `until`; with `around` those beside that member; with `value`
+    the value itself as JSON text, for copying."""
     query = request.query_params
     value = await _value(request, query.get("pointer", ""))
     if "value" in query:
@@ -68,22 +88,41 @@ async def branch(request: Request) -> Response:
         if len(text) > _COPIED:
             raise Denied(413, "too-large", "That is too large to copy. Download the result instead.")
         return Response(text.encode(), headers=_HARMLESS, media_type="text/plain; charset=utf-8")
-    offset = query.get("offset", "0")
-    if not (offset.isascii() and offset.isdecimal() and len(offset) < 10):
-        raise invalid({"/offset": ["A whole number, 0 or more."]})
-    return in_html(str(json_tree.branch(value, int(offset), max_nodes=_PAGE_NODES)))
+    offset, until = _number(request, "offset"), _number(request, "until")
+    if "around" not in query:
+        return in_html(str(json_tree.branch(value, offset, max_nodes=_PAGE_NODES, until=until)))
+    drawn = json_tree.around(value, query["around"], offset, until)
+    if drawn is None:
+        raise unknown("It does not stand there.")
+    return in_html(str(drawn))
+
+
+async def table(request: Request) -> Response:
+    """A list of objects of a result as a table: from `offset` on, in the order of the column `sort`, descending with
+    `down`, with every column with `wide`."""
+    session, call = call_of(request)
+    root, query = request.query_params.get("root", ""), request.query_params
+    value = await _value(request)
+    found = await apart(tables.find, value)
+    if found is None:
+        raise unknown("There is no list of equal objects in the result.")
+    by = pointers.unescape(query["sort"]) if query.get("sort") else None
+    order = json_table.Order(by, "down" in query, _number(request, "offset"), "wide" in query)
+    source, ident = address(session.base, call.id, "branch", root), query.get("id", "table")[:80]
+    marks = [one.pointer.removeprefix(root) for one in call.findings[:50] if one.pointer is not None]
+    most = json_table.MORE if order.offset else json_table.ROWS
+    drawn = await apart(json_table.drawn, found, ident, source, order=order, marks=marks, most=most)
+    return in_html(str(drawn))
 
 
 async def search(request: Request) -> Response:
     """Where a text stands in a result: the first places, each with its pointer."""
     wanted = request.query_params.get("q", "").strip()[:200]
-    root = request.query_params.get("root", "")
     value = await _value(request)
     found = await apart(json_tree.find, value, wanted) if wanted else []
     if wants_json(request):
         return await in_json(lambda: {"found": [{"pointer": pointer, "value": node} for pointer, node in found]})
-    session, call = call_of(request)
-    hits = json_tree.hits(found, address(session.id, call.id, "branch", root)) if found else None
+    hits = json_tree.hits(found) if found else None
     return in_html(fragment("calls/_hits.html", wanted=wanted, hits=hits, count=len(found)))
 
 
@@ -143,12 +182,30 @@ async def _of_digest(request: Request, held: Callable[[Any], Iterator[Content]],
 
 async def blob(request: Request) -> Response:
     """Binary content of a result: shown when it is what it says and harmless, else a download."""
-    found = await _of_digest(request, media.contents, b'"data"', b'"blob"')
+    if "ask" in request.query_params:
+        found = await _of_ask(request)
+    else:
+        found = await _of_digest(request, media.contents, b'"data"', b'"blob"')
     if found is None:
-        raise unknown("There is no such content. The oldest calls are forgotten first.")
+        raise unknown("There is no such content. The oldest calls and asks are forgotten first.")
     # An address is a digest and has no other version, so nothing can match an If-Range.
     asked = request.headers.get("range") if "if-range" not in request.headers else None
     return _sent(*found, request.path_params["sha"], asked)
+
+
+async def _of_ask(request: Request) -> Content | None:
+    """What the address names by its digest, in what a server asked, or in what a person made of that."""
+    session: Workspace = request.state.session
+    sha, ask = request.path_params["sha"], session.inbox.asks.get(request.query_params["ask"])
+    if not _SHA.fullmatch(sha) or ask is None:
+        return None
+    requests = [ask.params, ask.edited]
+
+    def find() -> Content | None:
+        held = (one for each in requests for one in media.contents(each))
+        return next((one for one in held if hashlib.sha256(one[0]).hexdigest() == sha), None)
+
+    return await apart(find)
 
 
 async def frame(request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -10,12 +11,17 @@ from app.core import links
 from app.core.calls import Call, RequiredLink
 from app.core.targets import HttpTarget
 from app.core.times import wire_time
+from app.core.wire import Finding
 from app.sessions import Workspace
 from app.sessions.lists import ListName
-from app.web.asks.card import LinkCard, asks_of, link_cards
-from app.web.calls.compare import can_compare
-from app.web.calls.result import RAW_ALONE, Shown, is_large, result_of, show_result, shown_of
+from app.web.asks.card import LinkCard, link_cards
+from app.web.calls.asked import AskLine, ask_lines
+from app.web.calls.compare import Beside, beside, can_compare, others
+from app.web.calls.given import given_of, on_a_line
+from app.web.calls.ladder import Ladder
+from app.web.calls.result import RAW_ALONE, is_large, result_of, show_result, shown_of
 from app.web.calls.rounds import RoundLine, rounds_json
+from app.web.calls.shown import Shown
 from app.web.kit import format, json_tree
 from app.web.kit.frame import Shell, shell
 from app.web.kit.html import Html
@@ -26,12 +32,31 @@ from app.web.tasks.running import RunningCard
 from app.web.tasks.sequence import Drawing, of_call
 
 CARDS = 20
-"""Cards of recent calls on a tool's page."""
+"""Recent calls on a tool's page."""
+_ARGUMENTS = 20
+"""Arguments on the line of a call."""
+_FIRST_ARGUMENTS = 6
+"""The same where there is hardly room."""
 
 
 def recent_calls(session: Workspace) -> list[Call]:
     """The calls a person made, newest first."""
     return [call for call in session.calls.newest if not call.quiet]
+
+
+def unfolded(recent: list[Call]) -> set[str]:
+    """Which of these calls stand on a page with all they brought, newest first: the newest one, those that run, and the
+    one that ended last. The others are a line each."""
+    ended = [call for call in recent if call.ended_at is not None]
+    last = max(ended, key=lambda call: call.ended_at or 0.0, default=None)
+    shown = [*recent[:1], *(call for call in recent if not call.settled), *([last] if last else [])]
+    return {call.id for call in shown}
+
+
+def cards_of(session: Workspace, recent: list[Call]) -> list[CallCard]:
+    """The calls of a tool, a prompt or a resource, as its page shows them."""
+    whole = unfolded(recent)
+    return [CallCard(session, call, folded=call.id not in whole) for call in recent]
 
 
 def is_call_of(call: Call, name: Any) -> bool:
@@ -76,12 +101,60 @@ class CallCard:
     """It is on its own page."""
     full: bool = False
     """Its raw reply is wanted whole."""
+    folded: bool = False
+    """It is one of the earlier ones, of which a page has only a line."""
 
     @property
     def given(self) -> Any:
         """What was asked, apart from what the name says."""
-        params = self.call.params or {}
-        return params.get("arguments") if self.call.method in _FORMS else params
+        return given_of(self.call)
+
+    @property
+    def arguments(self) -> list[tuple[str, Html]]:
+        """What was asked, as names and values on one line; the first of them."""
+        return on_a_line(self.call, _ARGUMENTS)
+
+    @property
+    def first_arguments(self) -> list[tuple[str, Html]]:
+        """The first few of them, for a line among others."""
+        return on_a_line(self.call, _FIRST_ARGUMENTS)
+
+    @property
+    def arguments_cut(self) -> int:
+        """How many more there are."""
+        return max(0, len(self.given) - _ARGUMENTS) if isinstance(self.given, dict) else 0
+
+    @property
+    def of(self) -> str:
+        """What it is a call of: how its results are to be shown is remembered by that."""
+        return f"{self.call.method} {self.call.subject}"[:200]
+
+    @property
+    def elapsed(self) -> str:
+        """How long it runs already, as a clock shows it."""
+        return format.stopwatch(time.time() - self.call.started_at)
+
+    @property
+    def left(self) -> str:
+        """How much of its time is left, as a clock shows it."""
+        return format.stopwatch((self.call.deadline_at or 0.0) - time.time())
+
+    @property
+    def ago(self) -> str:
+        """How long ago it was made."""
+        return format.ago(time.time() - self.call.started_at)
+
+    @property
+    def cancelled(self) -> str:
+        """Who cancelled it, in words."""
+        reason = self.call.cancel_reason
+        return "Cancelled by you" if reason in (None, "", "cancelled by the person") else f"Cancelled: {reason}"
+
+    @property
+    def spots(self) -> list[tuple[Finding, str]]:
+        """What was remarked about it, each with the place in the result that it points to, if it points there."""
+        found = self.call.findings[:20]
+        return [(one, one.pointer or "" if self.call.state == "done" else "") for one in found]
 
     @property
     def asked(self) -> Html | None:
@@ -94,11 +167,11 @@ class CallCard:
 
     @property
     def shown(self) -> Shown:
-        """The result; empty when it is too large to be read beside everything else."""
+        """The result; empty when it is too large to be read beside everything else. Made each time it is asked for."""
         if self.ready is not None:
             return self.ready
         result = None if self.too_large else self.session.calls.small_result(self.call)
-        return shown_of(self.session.id, self.call, result, alone=self.alone)
+        return shown_of(self.session.base, self.call, result, alone=self.alone)
 
     @property
     def raw(self) -> tuple[str, int]:
@@ -121,7 +194,7 @@ class CallCard:
             return ""
         listing = self.session.lists[listed]
         place = listing.place((self.call.params or {}).get("name"))
-        return "" if place is None else f"/s/{self.session.id}/{listed}/{quote(key_at(listing, place), safe='~')}"
+        return "" if place is None else f"{self.session.base}/{listed}/{quote(key_at(listing, place), safe='~')}"
 
     @property
     def copies(self) -> list[tuple[str, str]]:
@@ -133,9 +206,9 @@ class CallCard:
         return kinds if target is None else [*kinds, ("Python", "python")]
 
     @property
-    def asks(self) -> list[tuple[str, str, str, bool]]:
-        """What the server asked while it ran: id, kind, state in words, whether it waits."""
-        return asks_of(self.session, self.call.asks)
+    def asks(self) -> list[AskLine]:
+        """What the server asked while it ran."""
+        return ask_lines(self.session, self.call.asks)
 
     @property
     def links(self) -> list[LinkCard]:
@@ -146,6 +219,29 @@ class CallCard:
     def rounds(self) -> list[RoundLine]:
         """What the server asked before it answered (2026-07-28)."""
         return [RoundLine(self.session, turn) for turn in self.call.rounds]
+
+    @property
+    def ladder(self) -> Ladder:
+        """The same, rung by rung."""
+        return Ladder(self.session, self.call)
+
+    @property
+    def asks_here(self) -> bool:
+        """Whether what it asks is answered in its own page, which then has no inbox (an ask has one form in a page): so
+        for a call of 2026-07-28, even before it asks for the first time."""
+        return self.alone and (bool(self.call.rounds) or (self.session.wire.rounds and not self.call.settled))
+
+    @property
+    def comparable(self) -> list[Beside]:
+        """Other calls of the same tool, prompt or resource, the newest first."""
+        if not self.call.settled or self.call.notification or self.call.quiet:
+            return []
+        return [beside(self.session, self.call, one) for one in others(self.session, self.call, 12)]
+
+    @property
+    def beside_newest(self) -> Beside | None:
+        """What one of the earlier calls is compared with when nobody says: the newest other one."""
+        return next((beside(self.session, self.call, one) for one in others(self.session, self.call, 1)), None)
 
     @property
     def compare(self) -> str:
@@ -177,6 +273,7 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
         "method": call.method,
         "params": call.params,
         "state": call.state,
+        "waits_for": "sign-in" if call.signs_in and not call.settled else None,
         "notification": call.notification,
         "progress": None
         if progress is None

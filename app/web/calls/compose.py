@@ -6,14 +6,17 @@ the same, because somebody asked for it, and the call says that it was forced (R
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.core.errors import Invalid
 from app.core.rules import stateless
 from app.sessions import Workspace
+from app.store import SavedRequest
+from app.web.calls.again import sent
 from app.web.door.denied import Denied, invalid
 from app.web.kit import format, request_bodies
 from app.web.kit.frame import Shell, shell
@@ -76,7 +79,11 @@ class Draft:
     errors: dict[str, list[str]] = field(default_factory=dict)
     """Why it was not sent, by pointer."""
     filled_from: str = ""
-    """The call that it repeats."""
+    """What it repeats: `call 7`, `message 9`."""
+    saved: SavedRequest | None = None
+    """The saved request that it begins with."""
+    said: str = ""
+    """What became of saving it."""
 
     @property
     def methods(self) -> list[tuple[str, str]]:
@@ -152,13 +159,22 @@ def _page(draft: Draft) -> Composer:
 
 @page("compose")
 async def compose(request: Request) -> Response:
-    """The composer: empty, with a method to start from, or as an earlier call was sent (`from`)."""
+    """The composer: empty, with a method to start from, as an earlier call was sent (`from`), or a message (`seq`), or
+    as a request was saved (`saved`)."""
     session: Workspace = request.state.session
     query = request.query_params
-    if query.get("from"):
+    if (kept := session.saved.find(query.get("saved", ""))) is not None:
+        params = "" if kept.params is None else format.pretty(kept.params)
+        draft = Draft(session, kept.method, params, kept.method.startswith("notifications/"), saved=kept)
+    elif query.get("from"):
         call = call_with(session, query["from"])
         params = "" if call.params is None else format.pretty(call.params)
-        draft = Draft(session, call.method, params, call.notification, filled_from=call.id[1:])
+        draft = Draft(session, call.method, params, call.notification, filled_from=f"call {call.id[1:]}")
+    elif query.get("seq"):
+        again = sent(session, request_bodies.whole_number(request, "seq") or 0)
+        params = "" if again.params is None else format.pretty(again.params)
+        words = f"message {again.number}"
+        draft = Draft(session, again.method, params, again.notification, filled_from=words)
     else:
         method = query.get("method", "")[:1000]
         draft = Draft(session, method, _sample(method), method.startswith("notifications/"))
@@ -188,6 +204,8 @@ async def send(request: Request) -> Response:
         raise invalid({"": ["Scripts send a request by POST /s/{sid}/calls."]})
     body = await request_bodies.read(request)
     notification = body.text("as") == "notification"
+    if body.text("_save"):
+        return await _save(request, session, body, notification)
     method, params, timeout = body.text("method").strip(), body.text("params"), body.text("timeout_ms")
     try:
         fields = request_bodies.Body({**body.data, "notification": "true" if notification else ""}, is_form=True)
@@ -205,3 +223,19 @@ async def send(request: Request) -> Response:
         by=request.state.identity,
     )
     return await started(request, session, call, then=go)
+
+
+async def _save(request: Request, session: Workspace, body: request_bodies.Body, notification: bool) -> Response:
+    """Save what was written, with its server; the composer comes back with it."""
+    method, params = body.text("method").strip(), body.text("params")
+    draft = Draft(session, method, params, notification, body.text("timeout_ms"))
+    try:
+        wanted = body.read(request_bodies.CallBody, request_bodies.call_of_form)
+        made = await session.saved.save(body.text("save-name"), method, wanted.params if params.strip() else None)
+    except (request_bodies.FormErrors, Invalid) as fault:
+        return await show_page(request, _page(replace(draft, errors=dict(fault.fields))), 422)
+    without = f", without {', '.join(made.missing)}" if made.missing else ""
+    said = f"Saved as {made.name}{without}."
+    if session.saved.trouble:
+        said = f"Saved until Parley ends, but it could not be written: {session.saved.trouble}"
+    return await show_page(request, _page(replace(draft, said=said)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
+import json
 import re
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,15 +19,16 @@ from app import bounds
 from app.core import links
 from app.core.calls import Call
 from app.core.json import scan as jsonscan
+from app.core.json import tables
 from app.core.json import text as jsontext
-from app.core.json.values import same
+from app.core.json.values import MISSING, same
 from app.core.lane import apart
 from app.sessions import Workspace
-from app.web.calls import media
-from app.web.kit import format, json_tree
-from app.web.kit.html import Html
+from app.web.calls.shown import Block, Shown
+from app.web.kit import format, json_table, json_tree, media
+from app.web.kit.html import NOTHING, Html, markup
 from app.web.kit.markdown import MARKDOWN_CHARACTERS, MARKED
-from app.web.kit.words import text_of
+from app.web.kit.words import VIEW_WORDS, text_of
 
 CARD_BLOCKS = 40
 CARD_TEXT = 6_000
@@ -35,10 +37,10 @@ RAW_ALONE = 32 * 1024
 CARD_REPLY_BYTES = 128 * 1024
 CARD_SEPARATORS = 20_000
 """A larger reply, or one with more in it, is read in a thread, when a tab asks for it."""
+VIEWS = tuple(VIEW_WORDS)
+"""In which ways a result can be shown."""
 _SEARCHABLE = 4_000
-"""A text with more characters than this can be searched;"""
-_SEARCHABLE_TREE = 5 * _SEARCHABLE
-"""a tree of a value, which is mostly markup, with more than this."""
+"""A text with more characters than this can be searched beside the first one."""
 
 
 def is_large(call: Call) -> bool:
@@ -47,117 +49,114 @@ def is_large(call: Call) -> bool:
     return len(reply) > CARD_REPLY_BYTES or jsonscan.at_most(reply) > CARD_SEPARATORS
 
 
-@dataclass(slots=True, frozen=True)
-class Block:
-    """One content block of a result, as it can be shown."""
-
-    kind: str
-    """`text`, `image`, `audio`, `file`, `link` or `json`."""
-    label: str
-    text: str = ""
-    cut: int = 0
-    json: Html | None = None
-    src: str = ""
-    """Where the bytes are."""
-    link: str = ""
-    """An address that may be opened."""
-    page: str = ""
-    """The page of the resource that it names."""
-    host: str = ""
-    """The host of that address, as it will be looked up."""
-    search: str = ""
-    """Where its tree can be searched."""
-    markdown: str = ""
-    """Where the text is to be had as Markdown; "" when that would show nothing new."""
-    frame: str = ""
-    """Where the text is to be had as a page, for a sandboxed frame; "" when it is no HTML."""
-    said_by: str = ""
-    """The role of who says it, in a prompt."""
-    again: bool = False
-    """It says what the structured content says, and stands folded below it."""
-
-
-@dataclass(slots=True, frozen=True)
-class Shown:
-    """A result, as it can be shown. Made without the session, so a thread can make it."""
-
-    blocks: list[Block] = field(default_factory=list)
-    blocks_cut: int = 0
-    structured: Html | None = None
-    plain: Html | None = None
-    tool_error: bool = False
-    search: str = ""
-    """Where the structured or plain tree can be searched."""
-    parsed: dict[str, Any] = field(default_factory=dict)
-    """The JSON that texts of it turned out to be, by their pointers."""
-    unread: str = ""
-    """Why it is shown as text only."""
-    raw: str = ""
-    raw_cut: int = 0
-    """The beginning of that text, and how many bytes follow."""
-
-    @property
-    def empty(self) -> bool:
-        return not self.blocks and self.structured is None and self.plain is None and not self.unread
-
-
 ROOT_TEXT = re.compile(r"(?:/messages/[0-9]{1,6}/content(?:/[0-9]{1,6})?|/contents?/[0-9]{1,6})(?:/resource)?/text")
 """Pointers to the texts of a result: they may be JSON of their own, or Markdown."""
 _JSON_TEXT = 32 * 1024 * 1024
 
 
-def address(session_id: str, call_id: str, verb: str, root: str) -> str:
+def address(base: str, call_id: str, verb: str, root: str) -> str:
     """Where a part of a result is to be had; `root` is the pointer of the tree that it belongs to."""
-    return f"/s/{session_id}/calls/{call_id}/{verb}?{urlencode({'root': root})}"
+    return f"{base}/calls/{call_id}/{verb}?{urlencode({'root': root})}"
 
 
 class _Shower:
-    """Turns a result into blocks and trees."""
+    """Turns a result into blocks, trees and tables."""
 
-    def __init__(self, session_id: str, call_id: str, alone: bool, marks: list[str]) -> None:
-        self.session_id, self.call_id, self.alone, self.marks = session_id, call_id, alone, marks
+    def __init__(self, base: str, call_id: str, alone: bool, marks: list[str], view: str = "") -> None:
+        self.base, self.call_id, self.alone, self.marks = base, call_id, alone, marks
+        self.view = view
+        """In which way it is wanted; "" for the best."""
         self.text_limit = 128 * 1024 if alone else CARD_TEXT
         self.nodes = json_tree.MAX_NODES if alone else 600
         self.parsed: dict[str, Any] = {}
-        self.structured: Any = None
-        """The structured content, which a text may repeat; None when there is none."""
+        self.structured: Any = MISSING
+        """The structured content, which a text may repeat;"""
+        self.wrapped: Any = MISSING
+        """what is in it when it is `{"result": …}`, as FastMCP wraps what is no object;"""
+        self.echoed = False
+        """whether a text says just that, so that the text is the better way to read it."""
+        self.tables = 0
+        self.drawn: set[str] = set()
+        """In which ways something was drawn."""
+        self.offered: set[str] = set()
+        self.search = ""
+        """Where the first value can be searched."""
 
     def where(self, verb: str, root: str) -> str:
-        return address(self.session_id, self.call_id, verb, root)
+        return address(self.base, self.call_id, verb, root)
+
+    def _marks(self, root: str) -> list[str]:
+        return [mark.removeprefix(root) for mark in self.marks if mark.startswith(f"{root}/")]
 
     def tree(self, value: Any, root: str, label: str, open_depth: int = 3) -> Html:
-        marks = [mark.removeprefix(root) for mark in self.marks if mark.startswith(f"{root}/")]
         source = self.where("branch", root)
         return json_tree.tree(
-            value, open_depth=open_depth, max_nodes=self.nodes, marks=marks, label=label, source=source
+            value, open_depth=open_depth, max_nodes=self.nodes, marks=self._marks(root), label=label, source=source
         )
 
-    def text(self, label: str, text: str, root: str, mime: Any = None) -> Block:
-        """A text: as a tree when it is JSON; else as text, and on demand as Markdown or as a page in a frame."""
+    def value(self, value: Any, root: str, label: str) -> Html:
+        """A value as a table when it is one and nobody wants the tree, else as a tree with buttons for all of it."""
+        inside = isinstance(value, dict | list) and bool(value)
+        self.search = self.search or (self.where("search", root) if inside else "")
+        self.offered.add("tree")
+        table = tables.find(value) if inside and self.view in ("", "table", "tree") else None
+        if table is not None:
+            self.offered.add("table")
+        if table is None or self.view == "tree" or (not self.view and not table.plain):
+            self.drawn.add("tree")
+            return (json_tree.buttons(value) if inside else NOTHING) + self.tree(value, root, label)
+        self.drawn.add("table")
+        self.tables += 1
+        ident = f"call-{self.call_id}-table-{self.tables}"
+        most = json_table.MORE if self.alone else json_table.ROWS
+        source = self.where("branch", root)
+        shown = json_table.drawn(table, ident, source, marks=self._marks(root), label=label, most=most)
+        # A text that is JSON has addresses of its own for its branches; a part of it has none.
+        beyond = (
+            json_tree.named(at, self.tree(one, f"{root}{at}", at, 1))
+            if not ROOT_TEXT.fullmatch(root)
+            else json_tree.named(at, json_tree.tree(one, open_depth=1, max_nodes=200, label=at))
+            for at, one in table.rest.items()
+        )
+        return json_table.beside(table) + shown + markup(beyond)
+
+    def text(self, label: str, text: str, root: str, mime: Any = None, *, again: bool = False) -> Block:
+        """A text: as a table or a tree when it is JSON; else as text, and on demand as Markdown or in a frame."""
         cut = max(0, len(text) - self.text_limit)
+        self.offered.add("text")
+        if again:
+            return Block("text", label, text[: self.text_limit], cut, again=True)
         if text.lstrip()[:1] in ("{", "[") and len(text) <= _JSON_TEXT:
             parsed = jsontext.parse(text.encode(errors="replace"))
             if isinstance(parsed.value, dict | list) and parsed.value:
-                if same(parsed.value, self.structured):
+                if same(parsed.value, self.structured) or same(parsed.value, self.wrapped):
                     return Block("text", label, text[: self.text_limit], cut, again=True)
                 self.parsed[root] = parsed.value
-                tree = self.tree(parsed.value, root, label)
-                search = self.where("search", root) if len(text) > _SEARCHABLE else ""
-                return Block("json", f"{label}, which is JSON", text[: self.text_limit], cut, tree, search=search)
+                if self.view != "text":
+                    first = not self.search
+                    drawn = self.value(parsed.value, root, f"{label}, which is JSON")
+                    search = self.where("search", root) if not first and len(text) > _SEARCHABLE else ""
+                    return Block("json", label, json=drawn, search=search)
+                self.search = self.search or self.where("search", root)
+        elif self.wrapped is not MISSING and text == _written(self.wrapped):
+            self.echoed = True
+            if self.view in ("table", "tree"):
+                return Block("text", label, text[: self.text_limit], cut, again=True)
         frame, markdown = "", ""
         if (page := media.page_of(text, mime)) is not None:
             sha = hashlib.sha256(page).hexdigest()
-            frame = f"/s/{self.session_id}/frames/{sha}?{urlencode({'call': self.call_id})}"
+            frame = f"{self.base}/frames/{sha}?{urlencode({'call': self.call_id})}"
         elif not media.is_html(mime) and len(text) <= MARKDOWN_CHARACTERS and MARKED.search(text):
             markdown = self.where("markdown", root)
-        return Block("text", label, text[: self.text_limit], cut, markdown=markdown, frame=frame)
+        rendered = bool(markdown) and isinstance(mime, str) and mime.partition(";")[0].strip() == "text/markdown"
+        return Block("text", label, text[: self.text_limit], cut, markdown=markdown, frame=frame, rendered=rendered)
 
     def bytes(self, label: str, data: Any, mime: Any, about: str = "") -> Block:
         found = media.examine(data, mime)
         said = (f"{about}, " if about else "") + (text_of(mime)[:80] or "no type")
         if found is None:
             return Block("file", label, f"{said}, not valid base64")
-        src = f"/s/{self.session_id}/blobs/{found.sha}?{urlencode({'call': self.call_id})}"
+        src = f"{self.base}/blobs/{found.sha}?{urlencode({'call': self.call_id})}"
         said = f"{said}, {format.size(found.size)}" + (f". {found.why}" if found.why else "")
         return Block(found.kind.partition("/")[0] or "file", label, said, src=src)
 
@@ -171,13 +170,13 @@ class _Shower:
             uri = text_of(item.get("uri"))[:2_000]
             title = (text_of(item.get("title")) or text_of(item.get("name")))[:500]
             link = links.read(uri)
-            page = f"/s/{self.session_id}/resources/one?{urlencode({'uri': uri})}" if uri else ""
+            page = f"{self.base}/resources/one?{urlencode({'uri': uri})}" if uri else ""
             href, host = ("", "") if link is None else (link.href, link.host)
             return Block("link", "Resource link", f"{title}  {uri}" if title else uri, link=href, host=host, page=page)
         if kind == "resource" and isinstance(item.get("resource"), dict):
             return self.resource(item["resource"], f"{root}/resource")
         label = f"Content of type {format.gist(kind, 40)}" if kind is not None else "Content without a type"
-        return Block("json", label, json=self.tree(item, root, label, 2))
+        return Block("json", label, json=self.tree(item, root, label, 2), odd=True)
 
     def resource(self, held: dict[str, Any], root: str) -> Block:
         uri = text_of(held.get("uri"))[:2_000]
@@ -197,12 +196,20 @@ class _Shower:
             said = [self.block(content, root)]
         return [replace(one, said_by=format.gist(item.get("role"), 40)) for one in said]
 
-    def item(self, item: Any, member: str, root: str) -> list[Block]:
-        """One of the contents of a result, by the member that holds them."""
+    def item(self, item: Any, member: str, root: str, *, again: bool) -> list[Block]:
+        """One of the contents of a result, by the member that holds them; `again` when it says what is said already."""
         if member == "messages":
             return self.spoken(item, root)
+        if again:
+            return [self.text("Text", item["text"], f"{root}/text", again=True)]
         resource = member == "contents" and isinstance(item, dict)
         return [self.resource(item, root) if resource else self.block(item, root)]
+
+    def repeats(self, items: list[Any]) -> bool:
+        """Whether the texts are the items of the list that is wrapped, one each."""
+        if not isinstance(self.wrapped, list) or len(items) != len(self.wrapped) or len(items) < 2:
+            return False
+        return all(_says(item, one) for item, one in zip(items, self.wrapped, strict=True))
 
     def shown(self, method: str, result: Any) -> Shown:
         member = _MEMBERS.get(method)
@@ -210,31 +217,67 @@ class _Shower:
         if result is None:
             return Shown()
         if member is None or not isinstance(items, list):
-            plain = self.tree(result, "", "Result")
-            return Shown(plain=plain, search=self.where("search", "") if len(plain) > _SEARCHABLE_TREE else "")
+            return self._shown(plain=self.value(result, "", "Result"))
         many = 500 if self.alone else CARD_BLOCKS
-        structured, search = None, ""
-        if method == "tools/call" and "structuredContent" in result:
-            self.structured = result["structuredContent"]
-            structured = self.tree(self.structured, "/structuredContent", "Structured content")
-            search = self.where("search", "/structuredContent") if len(structured) > _SEARCHABLE_TREE else ""
-        drawn = [self.item(item, member, f"/{member}/{index}") for index, item in enumerate(items[:many])]
-        return Shown(
-            blocks=list(itertools.chain.from_iterable(drawn))[:many],
+        structured, root = None, "/structuredContent"
+        if method == "tools/call" and root[1:] in result:
+            self.structured = result[root[1:]]
+            only = self.structured if isinstance(self.structured, dict) and len(self.structured) == 1 else {}
+            self.wrapped = only.get("result", MISSING)
+            self.search = self.where("search", root) if isinstance(self.structured, dict | list) else ""
+        repeated = self.repeats(items[:many])
+        drawn = [
+            self.item(item, member, f"/{member}/{index}", again=repeated) for index, item in enumerate(items[:many])
+        ]
+        blocks = list(itertools.chain.from_iterable(drawn))[:many]
+        if self.structured is not MISSING:
+            self.offered.add("tree")
+            identical = self.echoed or (bool(blocks) and all(one.again for one in blocks))
+            if self.view != "text" and not (self.echoed and not self.view):
+                structured = self.value(self.structured, root, "Structured content")
+            if self.view == "text":
+                blocks = [replace(one, again=False) for one in blocks]
+        else:
+            identical = False
+        return self._shown(
+            blocks=blocks,
             blocks_cut=max(0, len(items) - many),
             structured=structured,
             tool_error=method == "tools/call" and result.get("isError") is True,
-            search=search,
-            parsed=self.parsed,
+            identical=identical,
         )
+
+    def _shown(self, **made: Any) -> Shown:
+        ways = tuple(one for one in VIEWS if one in self.offered or one == "raw")
+        view = self.view or next((one for one in ("table", "tree") if one in self.drawn), "text")
+        return Shown(search=self.search, parsed=self.parsed, view=view, views=ways, **made)
+
+
+def _written(value: Any) -> str | None:
+    """What FastMCP writes of a value that is no object and no list."""
+    if isinstance(value, str):
+        return value
+    return None if isinstance(value, dict | list) else json.dumps(value)
+
+
+def _says(item: Any, value: Any) -> bool:
+    """Whether a block is the text of a value."""
+    text = item.get("text") if isinstance(item, dict) else None
+    if not isinstance(text, str):
+        return False
+    if isinstance(value, dict | list):
+        parsed = jsontext.parse(text.encode(errors="replace")) if text.lstrip()[:1] in ("{", "[") else None
+        return parsed is not None and same(parsed.value, value)
+    return text == _written(value)
 
 
 _MEMBERS = {"tools/call": "content", "resources/read": "contents", "prompts/get": "messages"}
 """What holds the contents of a result, by its method."""
 
 
-def shown_of(session_id: str, call: Call, result: Any, *, alone: bool) -> Shown:
-    """A result of `tools/call`, `resources/read` or `prompts/get` as blocks, any other as a tree.
+def shown_of(base: str, call: Call, result: Any, *, alone: bool, view: str = "") -> Shown:
+    """A result of `tools/call`, `resources/read` or `prompts/get` as blocks, any other as a tree; `view` is one of
+    `VIEWS`, "" for the best.
 
     Every part is fetched by the call that brought it, so it must stay in `session.calls`, quiet or not. In a template:
     `{% import "macros/content.html" as C %}{{ C.blocks(shown, "an-id", "/where/it/is/whole") }}`.
@@ -243,8 +286,11 @@ def shown_of(session_id: str, call: Call, result: Any, *, alone: bool) -> Shown:
         raw, cut = format.raw_text(call.reply, RAW_ALONE if alone else CARD_TEXT)
         return Shown(tool_error=call.tool_error, unread=call.unread, raw=raw, raw_cut=cut)
     method = "tools/call" if call.method == "tasks/result" else call.method
+    if view == "raw":
+        raw, cut = format.raw_text(call.reply or b"", RAW_ALONE)
+        return Shown(view="raw", raw=raw, raw_cut=cut)
     marks = [one.pointer for one in call.findings if one.pointer is not None]
-    return _Shower(session_id, call.id, alone, marks[:50]).shown(method, result)
+    return _Shower(base, call.id, alone, marks[:50], view).shown(method, result)
 
 
 # ------------------------------------------------------------------------------------------------------ parsed values
@@ -337,12 +383,14 @@ async def text_at(session: Workspace, call: Call, root: str) -> str:
     return found
 
 
-async def show_result(session: Workspace, call: Call, *, alone: bool) -> Shown:
+async def show_result(session: Workspace, call: Call, *, alone: bool, view: str = "") -> Shown:
     """`shown_of` the result of a call, in a thread when it is large."""
+    if view == "raw":
+        return shown_of(session.base, call, None, alone=alone, view=view)
     if call.reply is None or not is_large(call):
-        return shown_of(session.id, call, await _result_of(session, call), alone=alone)
+        return shown_of(session.base, call, await _result_of(session, call), alone=alone, view=view)
     async with _one_at_a_time():
-        made = await apart(shown_of, session.id, call, await _result_of(session, call), alone=alone)
+        made = await apart(shown_of, session.base, call, await _result_of(session, call), alone=alone, view=view)
     for root, value in made.parsed.items():
         await values.put((session.id, call.id, root), call.reply, value)
     return made

@@ -22,16 +22,16 @@ from app.web.kit.lookup import call_of
 from app.web.kit.responses import back, done, started
 
 ECHOES = {
-    "same": "the same bytes went back",
-    "none": "the server gave none, so none went back",
-    "dropped": "left out, on purpose",
-    "older": "an older one went back, on purpose",
-    "changed": "another one went back, on purpose",
+    "same": "state echoed",
+    "none": "no state to echo",
+    "dropped": "state left out, on purpose",
+    "older": "an older state sent, on purpose",
+    "changed": "another state sent, on purpose",
 }
 PLANS = (
-    ("same", "the server's own, as it must be"),
-    ("drop", "none"),
-    ("older", "that of the round before"),
+    ("same", "the server's own"),
+    ("drop", "no state"),
+    ("older", "the state of the round before"),
     ("change", "another text"),
 )
 OUTCOMES = {
@@ -63,11 +63,18 @@ class RoundLine:
             yield key[:60], WORDS.get(method, method[:60]), self.session.inbox.asks.get(self.turn.asks.get(key, ""))
 
     @property
-    def state(self) -> str:
-        """How long the state is, and what became of it."""
-        size, echo = self.turn.state_bytes, self.turn.echo
-        said = "no state" if size is None else f"state of {format.size(size)}"
-        return said if echo is None else f"{said}, {ECHOES[echo]}"
+    def state_words(self) -> str:
+        """How long the state is."""
+        size = self.turn.state_bytes
+        return "no state" if size is None else f"state {format.size(size)}"
+
+    @property
+    def echo(self) -> str:
+        """What became of the state when it was sent back; "" before that."""
+        echo, size = self.turn.echo, self.turn.state_bytes
+        if echo is None:
+            return ""
+        return f"same {format.size(size)} echoed" if echo == "same" and size is not None else ECHOES[echo]
 
     @property
     def can_resend(self) -> bool:
@@ -130,7 +137,7 @@ async def change(request: Request) -> Response:
         session.rounds.raise_limit(call, wanted.limit)
     return await done(
         request,
-        f"/s/{session.id}/calls/{call.id}",
+        f"{session.base}/calls/{call.id}",
         lambda: {"id": call.id, "rounds": rounds_json(call), "round_limit": call.round_limit},
     )
 

@@ -12,7 +12,8 @@ from app.web.calls.live import ALONE, LINES
 from app.web.kit import request_bodies
 from app.web.kit.lookup import call_of
 from app.web.kit.request_bodies import waiting_seconds
-from app.web.kit.responses import done, show, started
+from app.web.kit.responses import by_htmx, done, show, started, wants_json
+from app.web.kit.starting import is_off, reconnected
 from app.web.lists.item import LOOK_SECONDS
 from app.web.live.page import page
 
@@ -58,15 +59,21 @@ async def cancel(request: Request) -> Response:
     await request_bodies.nothing(request)
     session, call = call_of(request)
     session.cancel_call(call.id)
-    return await done(request, f"/s/{session.id}/calls/{call.id}", lambda: call_alone_json(session, call))
+    return await done(request, f"{session.base}/calls/{call.id}", lambda: call_alone_json(session, call))
 
 
 async def retry(request: Request) -> Response:
-    """Send the same request once more, as a call of its own: what error -32042 asks for after its links (R4-48)."""
+    """Send the same request once more, as a call of its own: what error -32042 asks for after its links (R4-48). On a
+    page a connection that is gone is made again first."""
     await request_bodies.nothing(request)
     session, before = call_of(request)
     if not before.settled:
         raise Conflict("This call is still running. Wait for it, or cancel it first.")
+    if not wants_json(request) and is_off(session) and not await reconnected(request, session):
+        if by_htmx(request):
+            return Response(status_code=204, headers={"parley-not-sent": "1"})  # the banner of the page says why
+        trouble = session.info.trouble
+        raise Conflict(f"Not sent: {'the connection was closed.' if trouble is None else trouble.message}")
     call = session.start_call(before.method, before.params, notification=before.notification, by=request.state.identity)
     call.retry_of = before.id
     return await started(request, session, call, retry_of=before.id)

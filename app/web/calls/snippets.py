@@ -24,7 +24,7 @@ def wire_of(session: Workspace, call: Call) -> Wire:
         raise Conflict("This session has no server to call.")
     info = session.info
     if isinstance(target, HttpTarget) and info.moved_to is not None:
-        target = target.model_copy(update={"url": info.moved_to})
+        target = target.at(info.moved_to)
     modern = info.era == "modern"
     stamped, headers = None, tuple[tuple[str, str], ...]()
     seq = call.legs[0].request_seq if call.legs else None

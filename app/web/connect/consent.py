@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from app import bounds, secrecy
 from app.core.options import Options
 from app.core.targets import AnyTarget, StdioTarget, target_digest
+from app.protocol.links.stdio import child_environment, start_trouble
 from app.sessions import Identity, Workspace
 from app.web.kit.frame import Shell, shell
 from app.web.kit.templates import Context
+
+_Proposal = tuple[AnyTarget, Options, str, AnyTarget | None]
 
 
 class Proposals:
@@ -22,21 +28,33 @@ class Proposals:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._kept: OrderedDict[tuple[str, str], tuple[float, AnyTarget, Options]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], tuple[float, _Proposal]] = OrderedDict()
 
-    def keep(self, identity: Identity, target: AnyTarget, options: Options) -> str:
-        """Remember it; the digest that confirms it."""
+    def keep(
+        self, identity: Identity, target: AnyTarget, options: Options, name: str = "", lasting: AnyTarget | None = None
+    ) -> str:
+        """Remember it, with the name that somebody gave it, and with what outlasts the session in its place; the digest
+        that confirms it."""
         digest = target_digest(target)
-        self._kept[identity.id, digest] = (self._clock() + 600, target, options)
+        now = self._clock()
+        for key in [key for key, (until, _) in self._kept.items() if until < now]:
+            del self._kept[key]
+        self._kept[identity.id, digest] = (now + 600, (target, options, name, lasting))
         self._kept.move_to_end((identity.id, digest))
-        while len(self._kept) > 50:
-            self._kept.popitem(last=False)
+        mine = [key for key in self._kept if key[0] == identity.id]
+        for key in mine[: -bounds.PROPOSALS]:  # nobody pushes out what somebody else was shown
+            del self._kept[key]
         return digest
 
     def take(self, identity: Identity, digest: str) -> tuple[AnyTarget, Options] | None:
         """What this digest stands for, once."""
+        found = self.take_all(identity, digest)
+        return None if found is None else found[:2]
+
+    def take_all(self, identity: Identity, digest: str) -> _Proposal | None:
+        """The same, with its name and with what outlasts the session."""
         found = self._kept.pop((identity.id, digest), None)
-        return None if found is None or found[0] < self._clock() else found[1:]
+        return None if found is None or found[0] < self._clock() else found[1]
 
 
 _ROOT = "runs something with the rights of another user, usually root"
@@ -99,18 +117,52 @@ class Consent(Context):
     template: ClassVar[str] = "connect/consent.html"
 
     shell: Shell | None
+    action: str
+    back: str
     target: StdioTarget
+    program: str
+    """The file that will run; "" when there is none of that name."""
+    cwd: str
+    env: list[tuple[str, str]]
+    """The variables that are added, with `•••` for what nobody may see."""
+    inherited: str
     argv: list[ConsentArgument]
     digest: str
     reveal: bool
     """Whether the person had the secrets of the command line shown."""
 
 
+def _program(target: StdioTarget, cwd: Path) -> str:
+    """The file that the system will run for a command."""
+    name = str(cwd / target.command) if "/" in target.command else target.command
+    return shutil.which(name, path=child_environment(target.env).get("PATH")) or ""
+
+
+def unstartable(target: StdioTarget) -> dict[str, str]:
+    """Why a command cannot be started as it was typed, by the part of the target that has to be corrected; the words
+    are those of a start that failed. Empty when it may be tried."""
+    cwd = Path.cwd() / (target.cwd or "")
+    if cwd.is_dir() and _program(target, cwd):
+        return {}
+    there = "/" in target.command and (cwd / target.command).is_file()
+    found = start_trouble(target, PermissionError() if there else FileNotFoundError())
+    return {"cwd" if found.kind == "cwd" else "command_line": f"{found.message} {found.advice}"}
+
+
 def consent(session: Workspace | None, target: StdioTarget, *, reveal: bool = False) -> Consent:
     """What will run, before it runs for the first time: in full, but for secrets that nobody asked to see."""
+    own = session is not None and not session.never_connected
+    cwd = Path.cwd() / (target.cwd or "")
+    secret = target.secret_names
     return Consent(
-        shell=shell(session, "connect", "Start this command?") if session is not None else None,
+        shell=shell(session, "connect", "Start this command?") if session is not None and own else None,
+        action="/s" if session is None else f"{session.base}/connect",
+        back="/" if session is None else f"{session.base}/connect" if own else f"/?session={session.id}",
         target=target,
+        program=_program(target, cwd),
+        cwd=str(cwd),
+        env=[(name, secrecy.MASK if name in secret else value) for name, value in sorted(target.env.items())],
+        inherited=", ".join(sorted(child_environment({}).keys() - target.env.keys())),
         argv=warnings_of(target.argv, target.argv if reveal else target.shown_argv),
         digest=target_digest(target),
         reveal=reveal,

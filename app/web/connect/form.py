@@ -5,12 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from app import secrecy
+from app.core.auth import ClientCredentials, OAuth
 from app.core.options import LEVELS, Options
+from app.core.placeholders import Blank
 from app.core.revisions import HANDSHAKE_VERSIONS
 from app.core.targets import AnyTarget, HttpTarget, StdioTarget, typed_line
+from app.protocol.links.stdio import child_environment
 from app.sessions import Identity, SessionRegistry, Workspace
 from app.store import Kept
 from app.web.connect.mcp_json import Entry
@@ -31,6 +35,51 @@ class PairRow(NamedTuple):
     """Leaving it blank keeps the value that it has."""
 
 
+class Blanks(NamedTuple):
+    """Placeholders of a target, what it is remembered by until they are filled in, and the kept one it came from."""
+
+    each: list[Blank]
+    digest: str
+    kept: str
+    name: str
+
+
+AUTH_KINDS = {
+    "": "OAuth when asked",
+    "oauth": "OAuth, as below",
+    "bearer": "Bearer token",
+    "client-credentials": "Client credentials",
+    "none": "None",
+}
+"""How a server learns who one is; "" is what happens where nothing is said."""
+_ELSEWHERE = frozenset({"http-401", "tls", "redirect"})
+"""Troubles that bring a field or a button of their own."""
+_FIELDS = {
+    "/target/command_line": "command_line",
+    "/target/cwd": "cwd",
+    "/target/env": "env",
+    "/target/url": "url",
+    "/target/headers": "header",
+    "/target/auth/token": "auth_token",
+    "/target/auth/client_id": "auth_client_id",
+    "/target/auth/client_secret": "auth_client_secret",
+    "/target/auth/private_key": "auth_private_key",
+    "/target/auth/scopes": "auth_scopes",
+    "/target/auth": "auth_client_secret",
+    "/target/tls/ca": "tls_ca",
+    "/target/tls/fingerprint": "tls_fingerprint",
+    "/mcp_json": "mcp_json",
+    "/name": "name",
+}
+
+
+def field_of(pointer: str) -> str:
+    """The field of the form at which something is said about this part of the body; "" for the whole form."""
+    if pointer.startswith("/options/"):
+        return f"option-{pointer.split('/')[2]}"
+    return next((field for start, field in _FIELDS.items() if (pointer + "/").startswith(start + "/")), "")
+
+
 @dataclass(slots=True)
 class ConnectFields:
     """The connect form, for home and for a session: what was typed, else what it begins with."""
@@ -44,13 +93,52 @@ class ConnectFields:
     errors: dict[str, str]
     choices: Sequence[tuple[Entry, str]]
     """The servers of a pasted file, each with the digest that chooses it."""
+    blanks: Blanks | None = None
+    """What is to be filled in before anything starts."""
+    editing: Kept | None = None
+    """The kept target that is changed here."""
 
     levels: ClassVar = LEVELS
     versions: ClassVar = HANDSHAKE_VERSIONS
 
     @property
+    def failed(self) -> Workspace | None:
+        """The session whose first connection failed: this form is its next attempt."""
+        return self.session if self.session is not None and self.session.never_connected else None
+
+    @property
+    def wrong(self) -> dict[str, str]:
+        """What is wrong, by the field at which it is said; "" for the whole."""
+        found: dict[str, list[str]] = {}
+        for pointer, text in self.errors.items():
+            found.setdefault(field_of(pointer), []).append(text)
+        return {field: " ".join(texts) for field, texts in found.items()}
+
+    @property
+    def focus(self) -> str:
+        """The field that a person has to look at."""
+        if self.errors:
+            return next((field for field in self.wrong if field), "")
+        trouble = None if self.failed is None else self.failed.info.trouble
+        if trouble is None or trouble.kind in _ELSEWHERE:
+            return ""
+        if self.transport in ("http", "sse"):
+            return "url"
+        return "cwd" if trouble.kind == "cwd" else "command_line"
+
+    @property
+    def inherited(self) -> str:
+        """The variables that every child gets from us."""
+        return ", ".join(sorted(child_environment({})))
+
+    @property
+    def here(self) -> str:
+        """Where a command starts that names no directory."""
+        return str(Path.cwd())
+
+    @property
     def action(self) -> str:
-        return "/s" if self.session is None else f"/s/{self.session.id}/connect"
+        return "/s" if self.session is None else f"{self.session.base}/connect"
 
     @property
     def target(self) -> AnyTarget | None:
@@ -77,12 +165,30 @@ class ConnectFields:
     @property
     def values(self) -> dict[str, str]:
         """The fields of one text each."""
-        fill = {"command_line": "", "cwd": "", "url": ""}
+        fill = {"command_line": "", "cwd": "", "url": "", "tls_ca": "", "tls_fingerprint": ""}
+        fill |= {"auth_kind": "", "auth_client_id": "", "auth_scopes": ""}
         if isinstance(self.target, StdioTarget):
             fill |= {"command_line": self.target.command_line, "cwd": self.target.cwd or ""}
         elif isinstance(self.target, HttpTarget):
             fill["url"] = self.target.shown_url
+            if (tls := self.target.tls) is not None:
+                fill |= {"tls_ca": tls.ca, "tls_fingerprint": tls.fingerprint}
+            if (auth := self.target.auth) is not None:
+                fill["auth_kind"] = auth.kind
+            if isinstance(auth, OAuth | ClientCredentials):
+                fill |= {"auth_client_id": auth.client_id, "auth_scopes": " ".join(auth.scopes)}
         return fill | _typed_texts(self.typed, fill)
+
+    auth_kinds: ClassVar = AUTH_KINDS
+
+    @property
+    def auth_words(self) -> str:
+        """How the server learns who one is, in a word or two."""
+        return AUTH_KINDS.get(self.values["auth_kind"], "")
+
+    def keeps_auth(self, name: str) -> bool:
+        """Whether leaving this secret blank keeps the value that it has."""
+        return isinstance(self.target, HttpTarget) and bool(getattr(self.target.auth, name, ""))
 
     def rows(self, kind: str) -> list[PairRow]:
         """The variables (`env`) or the headers (`header`)."""
@@ -91,8 +197,8 @@ class ConnectFields:
 
     @property
     def changed(self) -> int:
-        """How many options are not at their default."""
-        return len(self.options.model_dump(exclude_defaults=True))
+        """How many options are not at their default, but for the protocol, which is in sight."""
+        return len(self.options.model_dump(exclude_defaults=True, exclude={"era"}))
 
     def option(self, key: str) -> str:
         """The text of an option: as it was typed, else as it is."""
@@ -174,6 +280,8 @@ def connect_fields(
     *,
     errors: dict[str, list[str]] | None = None,
     choices: Sequence[tuple[Entry, str]] = (),
+    blanks: Blanks | None = None,
+    edit: bool = False,
 ) -> ConnectFields:
     """The connect form, with what was typed and what was wrong with it, or with what was pasted to choose from."""
     typed = values or {}
@@ -185,12 +293,14 @@ def connect_fields(
         typed,
         {pointer: " ".join(texts) for pointer, texts in (errors or {}).items()},
         choices,
+        blanks,
+        kept if edit else registry.store.find(identity.id, _typed(typed, "edit", "")),
     )
 
 
 @dataclass(slots=True)
 class ConnectForm(Context):
-    """The connect form on its own page: for a session, or after an error."""
+    """The connect form on a page of a session."""
 
     template: ClassVar[str] = "connect/page.html"
 
@@ -201,7 +311,7 @@ class ConnectForm(Context):
 
 
 def connect_page(form: ConnectFields) -> ConnectForm:
-    """The form on its own page."""
+    """The form on a page of its session."""
     session = form.session
     return ConnectForm(
         shell=None if session is None else shell(session, "connect", "Connect"),

@@ -1,7 +1,8 @@
 """What people paste: an `mcp.json`, one entry of it, or one line of it; read into targets.
 
 Hosts write the same thing in several ways: `mcpServers` or `servers` around the entries, a bare entry, or an entry with
-its name but without the braces around it. What cannot be used is said entry by entry; what is no JSON, by its place.
+its name but without the braces around it; with comments and a last comma, as editors do. What cannot be used is said
+entry by entry; what is no JSON, by its place.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from app.core.json import jsonc
+from app.core.placeholders import blanks
 from app.core.targets import HttpTarget, StdioTarget
 from app.web.door.denied import Denied
 from app.web.kit.errors import field_errors
@@ -31,7 +34,6 @@ _KINDS: Final = {
     "remote": "http",
 }
 _NAMED = re.compile(r'"(?:[^"\\]|\\.)*+"\s*:')
-_PLACEHOLDER = re.compile(r"\$\{[^}$]{0,200}\}")
 
 
 @dataclass(slots=True, frozen=True)
@@ -64,13 +66,14 @@ def _value(text: str) -> Any:
         raise FormErrors({FIELD: ["Paste an mcp.json, or one entry of it."]})
     if len(text) > LONGEST:
         raise FormErrors({FIELD: [f"This is {len(text):,} characters long; paste at most {LONGEST:,} at a time."]})
+    text = jsonc.plain(text)
     try:
         return strict_json(text)
     except Denied as fault:
         # `"name": {…},` as it stands in the file: an entry that was copied with its name.
         if _NAMED.match(text):
             try:
-                return strict_json("{" + text.rstrip().removesuffix(",") + "}")
+                return strict_json(jsonc.plain("{" + text + "}"))
             except Denied:
                 pass
         raise FormErrors({FIELD: [fault.message]}) from None
@@ -132,12 +135,7 @@ def _texts(value: Any) -> Any:
 
 
 def _note(target: StdioTarget | HttpTarget, value: dict[str, Any]) -> str:
-    """What another program would have filled in, and Parley does not."""
-    if isinstance(target, StdioTarget):
-        texts = [target.command, *target.args, *target.env.values(), target.cwd or ""]
-    else:
-        texts = [target.url, *target.headers.values()]
-    open_ends = sorted({found for text in texts for found in _PLACEHOLDER.findall(text)})
-    if open_ends:
-        return f"{', '.join(open_ends[:5])} is sent as it stands: Parley fills in no placeholders."
-    return "Its envFile is not read." if value.get("envFile") else ""
+    """What another program would have filled in, and what Parley does not read."""
+    names = [one.name for one in blanks(target, "", "", {})]
+    said = [f"Asks for {', '.join(names[:5])}{' and more' if names[5:] else ''}."] if names else []
+    return " ".join([*said, "Its envFile is not read."] if value.get("envFile") else said)

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from app import secrecy, secret_names
 from app.web.connect import mcp_json
+from app.web.kit import typed
 from app.web.kit.request_bodies import COMMAND_LINE_LONGEST, Body, FormErrors
 from app.web.kit.templates import Context
 
@@ -24,6 +25,10 @@ class Preview(Context):
 
     of: str
     argv: tuple[str, ...] = ()
+    offer: str = ""
+    """That the line needs a shell, and what it comes to without one."""
+    usable: bool = False
+    """Whether that can be used."""
     is_secret: bool = False
     fault: str = ""
 
@@ -50,6 +55,8 @@ def _command_line(line: str) -> Preview:
         argv = tuple(shlex.split(line))
     except ValueError:
         return Preview("command_line", fault="a quotation mark is still open")
+    if (offer := typed.shell_offer(line)) is not None:
+        return Preview("command_line", offer=typed.shell_words(offer), usable=bool(offer.command))
     return Preview("command_line", argv=secrecy.masked_arguments(argv))
 
 

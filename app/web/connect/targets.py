@@ -13,19 +13,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app import secrecy
+from app.core.auth import AnyAuth
+from app.core.errors import Gone
 from app.core.options import Options
 from app.core.strict import Closed
-from app.core.targets import AnyTarget, HttpTarget, StdioTarget, Target, target_digest
+from app.core.targets import AnyTarget, HttpTarget, StdioTarget, Target
 from app.core.times import wire_time
 from app.sessions import SessionRegistry, Workspace
 from app.store import Kept
 from app.web.connect import mcp_json
-from app.web.connect.form import connect_fields, connect_page
+from app.web.connect.form import connect_fields
+from app.web.connect.home import form_page
+from app.web.connect.servers import kept_json
 from app.web.door.denied import Denied, unknown
 from app.web.kit import request_bodies
 from app.web.kit.request_bodies import Body, FormErrors
 from app.web.kit.responses import back, show_page, wants_json
-from app.web.kit.words import target_json
 
 
 class SaveBody(Closed):
@@ -48,30 +51,47 @@ async def save(request: Request) -> Response:
     except FormErrors as fault:
         return await form_again(request, None, body, fault)
     kept, trouble = [], ""
+    changed = registry.store.find(owner, body.text("edit")) if body.is_form else None
     for one in wanted:
-        kept.append(await registry.store.save(owner, one.target, one.options, one.name))
+        if changed is not None:
+            kept.append(await registry.store.change(owner, changed.id, one.target, one.options, one.name))
+        else:
+            kept.append(await registry.store.save(owner, one.target, one.options, one.name))
         trouble = registry.store.trouble or trouble
-    return await back(request, "/", lambda: _on_disk(kept[0], trouble, kept_json(kept[0])), 201)
+    return await back(request, "/", lambda: on_disk(kept[0].id, trouble, kept_json(kept[0])), 201)
 
 
 async def rename(request: Request) -> Response:
     """Give a target a name; one that was only recent is saved by it."""
     registry: SessionRegistry = request.app.state.registry
-    kept = _kept(request)
+    kept = kept_of(request)
     body = await request_bodies.read(request)
     wanted = body.read(RenameBody, lambda form: {"name": form.text("name")})
     kept = await registry.store.rename(kept.owner, kept.id, wanted.name)
-    return await back(request, "/", lambda: _on_disk(kept, registry.store.trouble, kept_json(kept)))
+    return await back(request, "/", lambda: on_disk(kept.id, registry.store.trouble, kept_json(kept)))
 
 
 async def delete(request: Request) -> Response:
-    """Forget a target."""
+    """Forget a target. Whoever does so on a page is offered to take it back."""
     registry: SessionRegistry = request.app.state.registry
-    kept = _kept(request)
+    kept = kept_of(request)
     await request_bodies.nothing(request)
-    await registry.store.delete(kept.owner, kept.id)
+    await registry.store.delete(kept.owner, kept.id, undo=not wants_json(request))
+    async with registry.remembered.alone():
+        registry.forget_consent(request.state.identity, kept.target)
     said = {"id": kept.id, "deleted": True, "time": wire_time(registry.wall())}
-    return await back(request, "/", lambda: _on_disk(kept, registry.store.trouble, said))
+    return await back(request, "/", lambda: on_disk(kept.id, registry.store.trouble, said))
+
+
+async def restore(request: Request) -> Response:
+    """Bring back a target that was forgotten a moment ago."""
+    registry: SessionRegistry = request.app.state.registry
+    await request_bodies.nothing(request)
+    owner, key = request.state.identity.id, request.path_params["target"]
+    if not registry.store.knew(owner, key):
+        raise unknown("There is no such target. It may have been deleted.")
+    kept = await registry.store.restore(owner, key)
+    return await back(request, "/", lambda: on_disk(kept.id, registry.store.trouble, kept_json(kept)))
 
 
 async def form_again(request: Request, session: Workspace | None, body: Body, fault: FormErrors) -> Response:
@@ -80,33 +100,20 @@ async def form_again(request: Request, session: Workspace | None, body: Body, fa
         raise fault
     state, identity = request.app.state, request.state.identity
     form = connect_fields(state.registry, identity, session, body.data, errors=fault.fields)
-    return await show_page(request, connect_page(form), 422)
+    return await show_page(request, form_page(state.registry, identity, form), 422)
 
 
-def kept_json(kept: Kept) -> dict[str, Any]:
-    """A kept target for scripts; of secrets, variables and headers only the names."""
-    return {
-        "id": kept.id,
-        "name": kept.name or None,
-        "digest": target_digest(kept.target),
-        "label": kept.target.label,
-        **(target_json(kept.target) or {}),
-        "options": kept.options.model_dump(mode="json", exclude_defaults=True, exclude={"meta"}),
-        "used_at": wire_time(kept.used),
-        "missing": list(kept.missing),
-    }
-
-
-def _on_disk(kept: Kept, trouble: str, said: dict[str, Any]) -> dict[str, Any]:
+def on_disk(key: str, trouble: str, said: dict[str, Any]) -> dict[str, Any]:
     """What is said to a script. Raises Denied when the change ends with the process; people go back to a page that says
     so: Saving is off."""
     if trouble:
         words = f"This holds until Parley ends, but it could not be written: {trouble}"
-        raise Denied(507, "not-saved", words, detail={"id": kept.id})
+        raise Denied(507, "not-saved", words, detail={"id": key})
     return said
 
 
-def _kept(request: Request) -> Kept:
+def kept_of(request: Request) -> Kept:
+    """The kept target that an address names; somebody else's does not exist."""
     found: Kept | None = request.app.state.registry.store.find(request.state.identity.id, request.path_params["target"])
     if found is None:
         raise unknown("There is no such target. It may have been deleted.")
@@ -114,6 +121,8 @@ def _kept(request: Request) -> Kept:
 
 
 def _wanted(request: Request, body: Body) -> list[SaveBody]:
+    if body.is_form and (digests := body.data.get("save")):
+        return _chosen(request, digests)
     if not body.is_form or body.text("transport") != "mcpjson":
         wanted = body.read(SaveBody, lambda form: {**connect_of_form(request, form), "name": form.text("name")})
         refuse_masks(wanted.target, is_form=body.is_form)
@@ -124,6 +133,16 @@ def _wanted(request: Request, body: Body) -> list[SaveBody]:
     if not usable:
         raise FormErrors({mcp_json.FIELD: [f"{one.name[:60]}: {one.problem}" for one in entries]})
     return usable
+
+
+def _chosen(request: Request, digests: list[str]) -> list[SaveBody]:
+    """Every server of a paste that was shown to choose from."""
+    proposals, identity = request.app.state.proposals, request.state.identity
+    found = [proposals.take_all(identity, digest) for digest in digests]
+    named = [SaveBody(target=one[0], options=one[1], name=one[2][:200]) for one in found if one is not None]
+    if not named:
+        raise Gone("That list is too old, or Parley was started anew. Paste it again.")
+    return named
 
 
 def options_of(body: Body) -> Options:
@@ -168,12 +187,26 @@ def _with_secrets(data: dict[str, Any], base: AnyTarget | None, missing: tuple[s
             raise FormErrors({f"/target/{key}": [f"Type {name} again: secrets are not kept on disk."]})
     if isinstance(base, StdioTarget) and target["transport"] == "stdio":
         argv = (target["command"], *target["args"])
-        hidden, base_hidden = secrecy.in_arguments(argv), secrecy.in_arguments(base.argv)
-        target["command"], *target["args"] = secrecy.filled(argv, hidden, base.argv, base_hidden)
+        made, marks = secrecy.filled(argv, secrecy.in_arguments(argv), base.argv, base.places)
+        target["command"], *target["args"] = made
+        target["secret_args"] = [(at - 1, start, end) for at, start, end in marks if at]
     elif isinstance(base, HttpTarget) and "url" in target:
+        _with_proof(target.get("auth", {}), base.auth)
         texts, places = [target["url"]], [secrecy.in_url(target["url"])]
-        (target["url"],) = secrecy.filled(texts, places, [base.url], [secrecy.in_url(base.url)])
+        (target["url"],), marks = secrecy.filled(texts, places, [base.url], base.places)
+        target["secret_url"] = [mark[1:] for mark in marks]
     return data
+
+
+def _with_proof(auth: dict[str, Any], base: AnyAuth | None) -> None:
+    """What proves who one is and was left blank stays, for the same kind and the same client."""
+    if base is None or auth.get("kind") != base.kind or auth.get("client_id", "") != getattr(base, "client_id", ""):
+        return
+    if auth.get("client_secret") or auth.get("private_key"):
+        return
+    for name in ("token", "client_secret", "private_key"):
+        if value := getattr(base, name, ""):
+            auth.setdefault(name, value)
 
 
 def refuse_masks(target: AnyTarget, *, is_form: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 Fields = dict[str, list[str]]
@@ -32,9 +32,17 @@ class Denied(Exception):
         """More facts for a script, beside kind and message."""
 
 
+class Answered(Denied):
+    """One that brings its own page along, made when it is given."""
+
+    def __init__(self, status: int, kind: str, message: str, respond: Callable[[Any], Awaitable[Any]]) -> None:
+        super().__init__(status, kind, message)
+        self.respond = respond
+
+
 def unknown(what: str = "There is nothing at this address.") -> Denied:
     return Denied(404, "unknown", what)
 
 
-def invalid(fields: Fields, message: str = "Some of it cannot be used as it is.") -> Denied:
+def invalid(fields: Fields, message: str = "Some values cannot be used.") -> Denied:
     return Denied(422, "invalid", message, fields=fields)

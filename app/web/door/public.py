@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from app import bounds
 from app.web.door.files import TYPES, PackedFiles
 from app.web.door.guard import Access, GuardedRoute
 from app.web.door.visitors import own_path
@@ -25,6 +26,7 @@ def routes() -> list[GuardedRoute]:
         "/healthz": healthz,
         "/static/{path:path}": static,
         "/favicon.ico": favicon,
+        "/oauth/callback": oauth_callback,
     }
     return [GuardedRoute(path, handler, access=Access.PUBLIC, method="GET") for path, handler in handlers.items()]
 
@@ -38,7 +40,8 @@ async def login(request: Request) -> Response:
     if visitors.came_in_by(code, request.headers):
         return _onward(request, goal)  # the address once more, or fetched ahead of the click: they are in already
     await request.app.state.loaded.wait()
-    cookie, mark = visitors.login(code)
+    async with visitors.remembered.alone():
+        cookie, mark = visitors.login(code)
     response = _onward(request, goal)
     visitors.give(response, cookie, mark)
     return response
@@ -50,6 +53,37 @@ def _onward(request: Request, goal: str) -> Response:
         # redirect that began there; from a page of ours it does.
         return PlainTextResponse("You are in. One moment …\n", headers={"refresh": f"0; url={goal}"})
     return RedirectResponse(goal, 303)
+
+
+_CAME_BACK = "Parley has the answer. You can close this window.\n"
+_NOT_KNOWN = (
+    "Parley does not wait for this answer: it was used before, came after more than ten minutes, or belongs to a "
+    "Parley that has ended. Begin the sign-in again in Parley.\n"
+)
+
+
+async def oauth_callback(request: Request) -> Response:
+    """Where an authorization server sends a browser back to. Whose sign-in it answers is said by its `state` alone,
+    once and within ten minutes (S19); the page has nothing of it, and the session goes on in its tabs."""
+    return await came_back(request, None)
+
+
+async def came_back(request: Request, owner: str | None) -> Response:
+    """The same where people are told apart: an answer counts for the sign-in of whoever brings it."""
+    if request.method == "HEAD":
+        return Response()  # that must not use up the answer
+    await request.app.state.loaded.wait()
+    from app.core.errors import ParleyError  # by now it is loaded
+
+    address = str(request.url)
+    waits = request.app.state.registry.callbacks.get(request.query_params.get("state", ""))
+    if waits is None or len(address) > bounds.CALLBACK_URL or owner not in (None, waits.owner):
+        return PlainTextResponse(_NOT_KNOWN, 400)
+    try:
+        waits.callback(address)
+    except ParleyError:
+        return PlainTextResponse(_NOT_KNOWN, 400)
+    return PlainTextResponse(_CAME_BACK)
 
 
 async def healthz(request: Request) -> Response:

@@ -37,6 +37,24 @@ _LEADING: Final = ("location", "hx-redirect", "hx-location", "hx-push-url", "hx-
 _below: ContextVar[str] = ContextVar("below", default="")
 
 
+_trouble: ContextVar[str] = ContextVar("trouble", default="")
+
+
+def degraded() -> str:
+    """Why nothing of a team is saved at the moment, as a sentence without its beginning; for every page."""
+    return _trouble.get()
+
+
+@contextmanager
+def saying(trouble: str) -> Iterator[None]:
+    """Pages that are made inside say why nothing is saved."""
+    before = _trouble.set(trouble)
+    try:
+        yield
+    finally:
+        _trouble.reset(before)
+
+
 # ------------------------------------------------------------------------------------------------------- addresses
 
 

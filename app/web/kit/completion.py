@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.core.errors import Conflict
+from app.core.forms.words import differs
 from app.core.rules import catalogue
 from app.core.strict import Closed
 from app.sessions import Workspace
@@ -37,6 +38,11 @@ class FieldView:
     error: str = ""
     many: bool = False
     """Several values, one on each line."""
+
+    @property
+    def more_title(self) -> str:
+        """Its title, where that says more than its name."""
+        return self.title if differs(self.title, self.name) else ""
 
 
 class _Ref(Closed):

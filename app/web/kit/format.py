@@ -17,21 +17,18 @@ _ENDS: Final = 2_048
 
 
 def size(n: int) -> str:
-    """284 B, 1.1 kB, 3.2 MB."""
+    """284 B, 1.1 kB, 3.2 MB, 4.3 GB."""
     if n < 1_000:
         return f"{n} B"
-    return f"{n / 1_000:.1f} kB" if n < 999_950 else f"{n / 1_000_000:.1f} MB"
+    if n < 999_950:
+        return f"{n / 1_000:.1f} kB"
+    return f"{n / 1_000_000:.1f} MB" if n < 999_950_000 else f"{n / 1_000_000_000:.1f} GB"
 
 
 def clock(at: float) -> str:
     """14:02:07.118, UTC."""
     when = moment(at)
     return f"{when.hour:02}:{when.minute:02}:{when.second:02}.{when.microsecond // 1000:03}"
-
-
-def time_of_day(at: float) -> str:
-    """14:02:07, UTC."""
-    return f"{moment(at):%H:%M:%S}"
 
 
 def duration(ms: float | None) -> str:
@@ -46,8 +43,14 @@ def duration(ms: float | None) -> str:
         return f"{ms / 1_000:.1f}".removesuffix(".0") + " s"
     minutes, seconds = divmod(round(ms / 1_000), 60)
     if minutes < 90:
-        return f"{minutes} min {seconds} s"
-    return f"{minutes // 60} h {minutes % 60} min"
+        return f"{minutes} min {seconds} s".removesuffix(" 0 s")
+    return f"{minutes // 60} h {minutes % 60} min".removesuffix(" 0 min")
+
+
+def stopwatch(seconds: float) -> str:
+    """0:05, 12:40, 1:00:00."""
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
 
 
 def ago(seconds: float) -> str:
@@ -56,6 +59,34 @@ def ago(seconds: float) -> str:
         if seconds >= span:
             return f"{plural(int(seconds // span), word)} ago"
     return "just now"
+
+
+def span(seconds: float) -> str:
+    """12 min, 3 h, 2 days."""
+    minutes = int(seconds // 60)
+    if minutes < 60:
+        return f"{max(1, minutes)} min"
+    return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // 1440} days"
+
+
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def day(at: float, now: float) -> str:
+    """When something was, as people say it, by the clock of this machine: 12 min ago, yesterday, Friday, 12 Nov."""
+    when, today = moment(at).astimezone(), moment(now).astimezone()
+    days = (today.date() - when.date()).days
+    if now - at < 60:
+        return "just now"
+    if days <= 0 or now - at < 3600:
+        return f"{span(now - at)} ago"
+    if days == 1:
+        return "yesterday"
+    if days < 7:
+        return _DAYS[when.weekday()]
+    date = f"{when.day} {_MONTHS[when.month - 1]}"
+    return date if when.year == today.year else f"{date} {when.year}"
 
 
 def plural(n: int, one: str, many: str | None = None) -> str:

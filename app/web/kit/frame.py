@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 
 from app.core.figures import grouped
+from app.core.folds import Entry, folded, worth
 from app.core.targets import DemoTarget
-from app.core.wire import Message
 from app.sessions import Workspace
+from app.sessions.lists import ListName
 from app.web.asks.card import InboxView, inbox_view, refused_words, summary
+from app.web.door.reader import fixed, may
 from app.web.kit import format
 from app.web.kit.html import Html
-from app.web.kit.words import STATE_WORDS, text_of
+from app.web.kit.words import state_words, text_of
+from app.web.lists.item import KINDS, Item
+from app.web.lists.keys import find_item
 from app.web.log.row import log_rows
-from app.web.tools.tool import Tool
+from app.web.sign_in.card import SignInCard, card_of
 
-RAIL_TOOLS = 200
+RAIL_ITEMS = 200
+
+
+_RAIL: dict[str, ListName] = {
+    "resources": "resources",
+    "resource": "resources",
+    "templates": "templates",
+    "template": "templates",
+    "prompts": "prompts",
+    "prompt": "prompts",
+}
+"""The pages on which the rail lists something else than tools."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -38,6 +53,28 @@ class NavItem:
         return page == self.key or page in self.pages
 
 
+class Rail(NamedTuple):
+    """What the rail lists below the menu."""
+
+    of: type[Item]
+    items: list[Item]
+    total: int
+    key: str
+    """The one that the page shows; "" when it shows none of them."""
+
+
+def rail(session: Workspace, page: str, key: str) -> Rail:
+    """What a page is about, as far as the rail has room, and what it shows in any case; tools on all other pages."""
+    of = KINDS[_RAIL.get(page, "tools")]
+    listing = of.listing(session)
+    items: list[Item] = list(of.first(session, RAIL_ITEMS))
+    shown = key if page in ("tool", "resource", "template", "prompt") else ""
+    if shown and len(listing.items) > RAIL_ITEMS and all(one.key != shown for one in items):
+        place = find_item(listing, shown)
+        items += [] if place is None else [of.at(session, place)]
+    return Rail(of, items, len(listing.items), shown)
+
+
 def counts(session: Workspace) -> dict[str, str]:
     """The numbers of the rail and of the drawer, by element id."""
     log = session.messages
@@ -52,13 +89,23 @@ def counts(session: Workspace) -> dict[str, str]:
         "n-tasks": grouped(tasks) if (tasks := len(session.asks.tasks) + len(session.client_tasks.tasks)) else "",
         "inbox-sum": summary(session),
         "inbox-refused": refused_words(session),
+        "n-rules": rules_words(session),
         "n-roots": grouped(len(session.roots)) if session.roots else "",
         "n-log": grouped(log.count) if log.count else "",
-        "n-stderr": grouped(own) if (own := session.stderr.count - session.stderr.by_probe) else "",
+        "n-stderr": grouped(session.stderr.own) if session.stderr.own else "",
         "log-count": grouped(log.count),
+        "log-invalid": grouped(log.invalid) if log.invalid else "",
+        "log-findings": grouped(log.findings_total) if log.findings_total else "",
         "log-sum": f"{grouped(log.inbound)} in, {grouped(log.outbound)} out, "
         f"{format.plural(log.findings_total, 'finding')}",
     }
+
+
+def rules_words(session: Workspace) -> str:
+    """How many answer rules are on, or how many there are."""
+    rules = session.asks.rules
+    on = sum(one.rule.on for one in rules.all.values())
+    return f"{on} paused" if on and rules.paused else f"{on} on" if on else str(len(rules.all) or "")
 
 
 def _many(session: Workspace, name: Literal["tools", "resources", "prompts"]) -> str:
@@ -85,14 +132,16 @@ class Shell:
     title: str
     of: str
     tool_key: str | None
-    messages: list[Message]
-    """Those that the drawer shows."""
+    entries: list[Entry]
+    """What the drawer shows: messages, and folds of many."""
+    earlier: int | None
+    """The first of them, when there are more before it."""
     seq: int
     numbers: dict[str, str]
 
     @property
     def base(self) -> str:
-        return f"/s/{self.session.id}"
+        return self.session.base
 
     @property
     def state(self) -> str:
@@ -103,24 +152,24 @@ class Shell:
         """What there is to say of the connection in one line."""
         info = self.session.info
         if info.state != "ready":
-            return STATE_WORDS[info.state]
+            return state_words(self.session)
         server = info.server_info if isinstance(info.server_info, dict) else {}
         said = [text_of(server.get("version"))[:40], f"pid {info.pid}" if info.pid is not None else ""]
-        return ", ".join(part for part in said if part) or STATE_WORDS[info.state]
+        return ", ".join(part for part in said if part) or state_words(self.session)
 
     @property
     def nav(self) -> list[NavItem]:
         return nav(self.session, self.numbers)
 
     @property
-    def tools(self) -> list[Tool]:
-        return Tool.first(self.session, RAIL_TOOLS)
+    def rail(self) -> Rail:
+        """What the rail lists below the menu: what the page is about."""
+        return rail(self.session, self.page, self.tool_key if self.tool_key is not None else self.of)
 
     @property
-    def earlier(self) -> int | None:
-        """The first of the rows, when there are more before it."""
-        first, shown = self.session.messages.first_seq, self.messages
-        return shown[0].seq if shown and first is not None and shown[0].seq > first else None
+    def recorded_to(self) -> str:
+        """Where a recording of this session goes, for people."""
+        return self.session.recorded_to
 
     @property
     def stream_url(self) -> str:
@@ -130,7 +179,7 @@ class Shell:
     @property
     def rows(self) -> Html:
         """The rows of the drawer."""
-        return log_rows(self.session, self.messages)
+        return log_rows(self.session, self.entries)
 
     @property
     def inbox(self) -> InboxView:
@@ -138,36 +187,53 @@ class Shell:
         return inbox_view(self.session)
 
     @property
+    def sign_in(self) -> SignInCard | None:
+        """How far signing in to the server is; None where no server wanted it."""
+        return card_of(self.session)
+
+    @property
     def parade(self) -> str:
         """Where the demo server is told to ask everything; "" for any other server."""
         return f"{self.base}/tools/parade" if isinstance(self.session.target, DemoTarget) else ""
 
 
+def signs_in(session: Workspace) -> bool:
+    """Whether whoever reads this signs in to the server here."""
+    return session.sign_in.current is not None and (session.read_only or may("act"))
+
+
 def nav(session: Workspace, numbers: dict[str, str]) -> list[NavItem]:
     """The rail. What the server does not offer is grey and says why; its page teaches what would make it appear."""
-    base, info = f"/s/{session.id}", session.info
+    base, info = session.base, session.info
 
     def why(capability: str) -> str:
         if info.state != "ready" or info.offers(capability):
             return ""
         return f"The server did not declare {capability}."
 
-    kin = ("resource", "templates", "template")
+    kin, rules = ("resource", "templates", "template"), numbers["n-rules"]
+    plain = fixed(session) or session.visited
     return [
         NavItem("overview", "Overview", "conn", base, ""),
         NavItem("tools", "Tools", "tool", f"{base}/tools", numbers["n-tools"], why("tools"), ("tool",)),
         NavItem("resources", "Resources", "res", f"{base}/resources", numbers["n-resources"], why("resources"), kin),
         NavItem("prompts", "Prompts", "prompt", f"{base}/prompts", numbers["n-prompts"], why("prompts"), ("prompt",)),
-        NavItem("calls", "Calls", "run", f"{base}/calls", numbers["n-calls"], "", ("call", "compose")),
+        NavItem(
+            "calls", "Calls", "run", f"{base}/calls", numbers["n-calls"], "", ("call", "compose", "compare", "pair")
+        ),
         NavItem("tasks", "Tasks", "task", f"{base}/tasks", numbers["n-tasks"], "", ("task",)),
+        NavItem("timeline", "Timeline", "tline", f"{base}/timeline", ""),
+        *([] if plain else [NavItem("rules", "Rules", "rule", f"{base}/rules", rules, "", ("rule",))]),
+        *([] if plain else [NavItem("models", "Models", "model", f"{base}/models", "")]),
         NavItem("roots", "Roots", "root", f"{base}/roots", numbers["n-roots"]),
         *(
             [NavItem("subscriptions", "Subscriptions", "i-not", f"{base}/subscriptions", "")]
             if session.wire.listens
             else []
         ),
+        *([NavItem("sign-in", "Sign-in", "key", f"{base}/sign-in", "")] if signs_in(session) else []),
         NavItem("log", "Log", "loglist", f"{base}/log", numbers["n-log"]),
-        NavItem("logging", "Logging", "i-not", f"{base}/logging", numbers["n-logging"], why("logging")),
+        NavItem("logging", "Server logging", "says", f"{base}/logging", numbers["n-logging"], why("logging")),
         NavItem("stderr", "Stderr", "err", f"{base}/stderr", numbers["n-stderr"]),
     ]
 
@@ -179,9 +245,12 @@ def shell(
     *,
     of: str = "",
     tool_key: str | None = None,
-    messages: list[Message] | None = None,
+    shown: tuple[list[Entry], int | None] | None = None,
     rows: int = 200,
 ) -> Shell:
-    """The surroundings of one page, at this moment."""
-    visible = session.messages.last(rows) if messages is None else messages
-    return Shell(session, page, title, of, tool_key, visible, session.events.seq, counts(session))
+    """The surroundings of one page, at this moment. `shown` is what the log shows, with the oldest message in it; else
+    the newest rows."""
+    log = session.messages
+    entries, oldest = folded(log.back(), worth(log), rows) if shown is None else shown
+    earlier = oldest if oldest is not None and log.first_seq is not None and oldest > log.first_seq else None
+    return Shell(session, page, title, of, tool_key, entries, earlier, session.events.seq, counts(session))

@@ -9,13 +9,17 @@ import functools
 import hashlib
 import re
 from collections.abc import Iterable
+from inspect import cleandoc
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from markupsafe import Markup
 
 from app.core import hidden
 from app.core.figures import grouped
+from app.core.times import moment
+from app.web.door import modules
 
 MAX_NAME: Final = 1_000
 MAX_TEXT: Final = 100_000
@@ -26,7 +30,6 @@ NOTHING: Final = Markup()
 
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;", "\r": "&#13;"})
 _MARKUP_EXACT = _MARKUP | {0xFDD0: "&#xfdd0;"}
-_CODE = re.compile(r"`([^`]{1,400})`")
 
 
 def directory(name: str) -> Path:
@@ -43,7 +46,19 @@ def asset(path: str) -> str:
         # Modules import each other by relative addresses: what changes is the folder, for all of them at once.
         files = sorted(file.parent.glob("*.js"))
         return f"/static/js-{_digest(b''.join(one.read_bytes() for one in files))}/{file.name}"
-    return f"/static/{path}?v={_digest(file.read_bytes())}"
+    # A style comes with what it imports, so its address changes with that too.
+    files = [file, *sorted((file.parent / "css").glob("*.css"))] if file.suffix == ".css" else [file]
+    return f"/static/{path}?v={_digest(b''.join(one.read_bytes() for one in files))}"
+
+
+@functools.cache
+def script(name: str) -> Markup:
+    """The elements by which a page brings a script of ours: it, and what it needs, all fetched in one round."""
+    *before, last = (asset(f"js/{one}.js") for one in modules.needed(directory("static") / "js", name))
+    always = asset(f"js/{modules.ALWAYS}.js")
+    preload = Markup('<link rel="modulepreload" href="{}">')
+    preloads = Markup("").join(preload.format(each) for each in before if each != always)
+    return preloads + Markup('<script src="{}" type="module"></script>').format(last)
 
 
 def _digest(content: bytes) -> str:
@@ -51,6 +66,13 @@ def _digest(content: bytes) -> str:
 
 
 ICONS: Final = asset("icons.svg")
+
+
+@functools.cache
+def inline(path: str) -> str:
+    """A small picture as an address that nobody has to fetch."""
+    text = (directory("static") / path).read_text(encoding="utf-8").strip()
+    return "data:image/svg+xml," + quote(text, safe=" /:=.,")
 
 
 # ------------------------------------------------------------------------------------------------------------- marks
@@ -63,6 +85,10 @@ _OPEN, _ABOUT, _CLOSE = "\ufdd0", "\ufdd1", "\ufdd2"
 _INSIDE = f"([^{_OPEN}{_ABOUT}{_CLOSE}]*)"
 _MARK = f"{_OPEN}{_INSIDE}{_ABOUT}{_INSIDE}{_CLOSE}"
 _MARK_ALONE = re.compile(_MARK)
+_CODE = re.compile(
+    f"`((?:[^`{_OPEN}{_ABOUT}{_CLOSE}]|{_OPEN}[^`{_OPEN}{_ABOUT}{_CLOSE}]*+{_ABOUT}[^`{_OPEN}{_CLOSE}]*+{_CLOSE}){{1,400}})`"
+)
+"""What stands between backticks, with whole marks in it; a backtick that a mark writes out is none."""
 _TAG_OR_MARK = re.compile(
     r"<(?:(textarea|title|option|svg|script|style)\b|[a-zA-Z/!])"
     + r"""(?:[^"'<>]++|"[^"]*+"|'[^']*+')*+>"""
@@ -134,6 +160,11 @@ def prose(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", esc(text)))
 
 
+def told(text: str) -> Markup:
+    """What a server describes: text, less the indentation of a docstring, `names` in mono, no other markup."""
+    return Markup(_CODE.sub(r"<code>\1</code>", esc(cleandoc(cut(text)))))
+
+
 def shown(text: str) -> Markup:
     """Text of the server, exactly, with nothing invisible in it."""
     return Markup(esc(text))
@@ -142,6 +173,17 @@ def shown(text: str) -> Markup:
 def markup(parts: Iterable[Html]) -> Markup:
     """Parts that are markup, joined."""
     return Markup("".join(parts))
+
+
+def stamp(at: float, until: int = 23) -> Markup:
+    """A moment as an element: what it says is UTC, and the script of the page may say it in local time."""
+    iso = moment(at).isoformat(timespec="milliseconds")[:23]
+    return Markup(f'<time datetime="{esc(iso)}Z">{esc(iso[11:until])}</time>')
+
+
+def time_of_day(at: float) -> Markup:
+    """The same to the second."""
+    return stamp(at, 19)
 
 
 def rendered(text: str) -> Markup:

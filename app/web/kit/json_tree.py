@@ -14,25 +14,28 @@ from markupsafe import Markup
 
 from app.core.figures import grouped
 from app.core.json import pointer as pointers
+from app.secrecy import MASK
 from app.web.door.root import at
 from app.web.kit.format import plural
-from app.web.kit.html import Html, esc, esc_exact
+from app.web.kit.html import Html, esc, esc_exact, markup
 
 MAX_NODES: Final = 2_000
 MAX_STRING: Final = 4_000
 MAX_DEPTH: Final = 60
 MAX_KEY: Final = 500
 """A longer key is shown by its beginning, and addressed by its place."""
+LINES: Final = 400
+"""A tree with more lines than this scrolls in a box of its own."""
 _SHORT = 72
 
 
 def _scalar(value: Any, max_string: int) -> str:
     if isinstance(value, str):
-        more = ""
+        more, look = "", "js mask" if value == MASK else "js"  # a recording shows that by a word
         if len(value) > max_string:
             more = f'<span class="jc"> … {grouped(len(value) - max_string)} more characters</span>'
             value = value[:max_string]
-        return f'<span class="js">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}'
+        return f'<span class="{look}">{esc(json.dumps(value, ensure_ascii=False))}</span>{more}'
     if value is None or isinstance(value, bool):
         return f'<span class="jb">{esc(json.dumps(value))}</span>'
     if isinstance(value, dict | list):
@@ -76,7 +79,7 @@ class _Tree:
     ) -> None:
         self.open_depth, self.left, self.max_string, self.marks = open_depth, max_nodes, max_string, marks
         self.lazy = lazy
-        self.cut = 0
+        self.cut = self.lines = 0
         self.out: list[str] = []
 
     @property
@@ -86,6 +89,7 @@ class _Tree:
 
     def write(self, key: str | None, value: Any, depth: int, pointer: str, part: str = "") -> None:
         self.left -= 1
+        self.lines += 1
         label = _key(key) if key is not None else ""
         marked = " jh" if pointer in self.marks else ""
         at = f' data-k="{esc_exact(part)}"' if self.lazy and depth else ""
@@ -112,41 +116,52 @@ class _Tree:
             )
             return
         opened = " data-lazy" if beyond else " open" if depth < self.open_depth else ""
+        self.lines += 2
         self.out.append(
-            f'<details{opened}{at}><summary class="{marked}">{label}{begin}<span class="jc"> '
+            f'<details{opened}{at}><summary class="{marked}" tabindex="-1">{label}{begin}<span class="jc"> '
             f"{plural(len(value), word)} {end}</span></summary><div>"
         )
         if not beyond:
             self.members(value, depth, pointer)
         self.out.append(f'</div><div class="l jz">{end}</div></details>')
 
-    def members(self, value: dict[str, Any] | list[Any], depth: int, pointer: str, offset: int = 0) -> None:
-        """The members of a branch, from one of them on."""
+    def members(
+        self, value: dict[str, Any] | list[Any], depth: int, pointer: str, offset: int = 0, until: int = 0
+    ) -> None:
+        """The members of a branch, from one of them on, before `until` when that is given."""
         word = "member" if isinstance(value, dict) else "item"
+        end = until or len(value)
         pairs: Iterable[tuple[str, Any]] = (
-            islice(value.items(), offset, None)
+            islice(value.items(), offset, end)
             if isinstance(value, dict)
-            else ((str(offset + index), item) for index, item in enumerate(islice(value, offset, None)))
+            else ((str(offset + index), item) for index, item in enumerate(islice(value, offset, end)))
         )
         for written, (name, item) in enumerate(pairs):
             if self.left <= 0 and written >= 3:
-                rest = len(value) - offset - written
-                self.cut += rest
-                said = f"… {plural(rest, 'more ' + word, 'more ' + word + 's')}"
-                following = offset + written
-                button = f'<button type="button" class="l jc" data-more="{following:d}">{said}, show the next</button>'
-                self.out.append(button if self.lazy else f'<div class="l jc">{said}</div>')
+                self.more(end - offset - written, offset + written, word, until)
                 break
             part = step(name, offset + written)
             self.write(name if isinstance(value, dict) else None, item, depth + 1, f"{pointer}/{part}", part)
+
+    def more(self, rest: int, following: int, word: str, until: int) -> None:
+        """A line that stands for members which are not written: in a lazy tree a button that fetches them."""
+        self.cut += rest
+        said = f"… {plural(rest, 'more ' + word, 'more ' + word + 's')}"
+        end = f' data-until="{until:d}"' if until else ""
+        button = (
+            f'<button type="button" class="l jc" tabindex="-1" data-more="{following:d}"{end}>'
+            f"{said}, show the next</button>"
+        )
+        self.out.append(button if self.lazy else f'<div class="l jc">{said}</div>')
 
 
 def _framed(writer: _Tree, label: str, source: str) -> Markup:
     """What was written, as an element; `source` is the address that gives the rest."""
     inside = writer.html
     asks = f' data-tree="{esc(at(source))}"' if source else ""
+    tall = " tall" if writer.lines > LINES else ""
     return Markup(
-        f'<div class="json" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>'
+        f'<div class="json{tall}" role="group" aria-label="{esc(label)}" tabindex="0"{asks} hx-ignore>{inside}</div>'
     )
 
 
@@ -172,20 +187,71 @@ def tree(
     return _framed(writer, label, source) + Markup(cut)
 
 
-def branch(value: Any, offset: int, *, max_nodes: int = 1_000, max_string: int = MAX_STRING) -> Markup:
-    """The members of one branch of a lazy tree, from `offset` on."""
+def buttons(value: dict[str, Any] | list[Any]) -> Markup:
+    """How much is in a value, and the buttons that fold all of its tree."""
+    words = plural(len(value), "member" if isinstance(value, dict) else "item")
+    return Markup(
+        f'<div class="outside"><span>{words}</span><button type="button" class="linkish" data-fold="open">Expand all'
+        '</button><button type="button" class="linkish" data-fold="shut">Collapse all</button></div>'
+    )
+
+
+def named(name: str, inside: Markup) -> Markup:
+    """A tree with its name above it."""
+    return Markup(f'<div class="outside"><span class="path"><code>{esc(name[:200])}</code></span></div>') + inside
+
+
+def branch(value: Any, offset: int, *, max_nodes: int = 1_000, max_string: int = MAX_STRING, until: int = 0) -> Markup:
+    """The members of one branch of a lazy tree, from `offset` on; before `until`, when there are others from there."""
     writer = _Tree(2, max_nodes, max_string, frozenset(), lazy=True)
     if isinstance(value, dict | list):
-        writer.members(value, 0, "", offset)
+        writer.members(value, 0, "", offset, until)
     return writer.html
 
 
-def hits(found: Iterable[tuple[str, Any]], source: str) -> Markup:
-    """What a search found, each with its pointer, as a lazy tree of its own."""
-    writer = _Tree(0, 0, 200, frozenset(), lazy=True)
-    for pointer, value in found:
-        writer.write(pointer or "(the whole)", value, 1, pointer, pointer[1:])
-    return _framed(writer, "Found", source)
+def around(value: Any, part: str, offset: int, until: int, *, max_nodes: int = 200) -> Markup | None:
+    """The members of a lazy branch around one of them, between `offset` and `until`: a button for those before it, some
+    members, a button for those behind. None when it does not stand there."""
+    place = place_of(value, part)
+    end = min(until or len(value), len(value)) if isinstance(value, dict | list) else 0
+    if place is None or not offset <= place < end:
+        return None
+    writer = _Tree(2, max_nodes, MAX_STRING, frozenset(), lazy=True)
+    begin = max(offset, place - 3)
+    if begin > offset:
+        writer.more(begin - offset, offset, "member" if isinstance(value, dict) else "item", begin)
+    writer.members(value, 0, "", begin, until)
+    return writer.html
+
+
+def place_of(value: Any, part: str) -> int | None:
+    """Where a member stands among its siblings, by its part of a pointer."""
+    if isinstance(value, list):
+        return pointers.index(part, len(value))
+    if not isinstance(value, dict):
+        return None
+    if part.startswith("~@"):
+        return pointers.index(part[2:], len(value))
+    name = pointers.unescape(part)
+    return next((place for place, key in enumerate(value) if key == name), None)
+
+
+def hits(found: Iterable[tuple[str, Any]]) -> Markup:
+    """What a search found, each as a button that shows it where it stands."""
+    said = markup(
+        Markup(
+            f'<li><button type="button" data-show="{esc_exact(pointer)}"><code>{esc(pointer[:200] or "/")}</code> '
+            f"{_in_short(value)}</button></li>"
+        )
+        for pointer, value in found
+    )
+    return Markup(f'<ol class="hits" hx-ignore>{said}</ol>')
+
+
+def _in_short(value: Any) -> str:
+    if isinstance(value, dict | list) and value:
+        return f'<span class="jc">{plural(len(value), "member" if isinstance(value, dict) else "item")}</span>'
+    return _scalar(value, 120)
 
 
 def at_pointer(value: Any, pointer: str) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 import anyio.to_thread
@@ -24,13 +24,14 @@ from app.core.options import Options, Root
 from app.core.strict import Closed
 from app.core.targets import Target
 from app.web.door.denied import Denied, Fields, invalid
+from app.web.kit import typed
 from app.web.kit.errors import field_errors
 
 COMMAND_LINE_LONGEST = 64 * 1024
 """Splitting a line takes the time of its square; this much takes less than a tenth of a second."""
 _LISTS = frozenset(
     {f"{kind}_{column}" for kind in ("env", "header") for column in ("name", "value", "secret")}
-    | {"root_uri", "root_name"}
+    | {"root_uri", "root_name", "fill_name", "fill_value", "fill_keep", "save"}
 )
 """Fields of a form that stand once for each row; of all others the last value counts."""
 
@@ -73,7 +74,7 @@ class FormErrors(Denied):
     """The fields of a form do not fit. Raised for forms only: a page may show the form again with what was typed."""
 
     def __init__(self, fields: Fields) -> None:
-        super().__init__(422, "invalid", "Some of it cannot be used as it is.", fields=fields)
+        super().__init__(422, "invalid", "Please fix the marked fields.", fields=fields)
 
 
 class Body:
@@ -210,15 +211,41 @@ def connect_of_form(form: Body) -> dict[str, Any]:
     return body
 
 
+_AUTH: Final[dict[str, tuple[str, ...]]] = {
+    "none": (),
+    "bearer": ("token",),
+    "oauth": ("client_id", "client_secret", "scopes"),
+    "client-credentials": ("client_id", "client_secret", "private_key", "scopes"),
+}
+"""What of the form belongs to each kind; the fields of the others are not looked at."""
+
+
+def _auth_of_form(form: Body) -> dict[str, Any]:
+    """How to prove who one is, when the form says so. Secrets that are left blank stay out of it."""
+    kind = form.text("auth_kind")
+    said: dict[str, Any] = {name: form.text(f"auth_{name}").strip() for name in _AUTH.get(kind, ())}
+    if "scopes" in said:
+        said["scopes"] = said["scopes"].split()
+    return {"kind": kind} | {name: value for name, value in said.items() if value} if kind else {}
+
+
 def _target_of_form(form: Body) -> dict[str, Any]:
     transport = form.text("transport") or "stdio"
     if transport in {"http", "sse"}:
         headers = {name.strip(): value for name, value in form.rows("header_name", "header_value")}
         secret = _marked(form, "header")
-        return {"transport": transport, "url": form.text("url").strip(), "headers": headers, "secret": secret}
+        url = typed.with_scheme(form.text("url").strip())
+        dialled = {"transport": transport, "url": url, "headers": headers, "secret": secret}
+        tls = {name: form.text(f"tls_{name}").strip() for name in ("ca", "fingerprint")}
+        auth = _auth_of_form(form)
+        return dialled | ({"tls": tls} if any(tls.values()) else {}) | ({"auth": auth} if auth else {})
     if transport != "stdio":
         return {"transport": transport}
-    target: dict[str, Any] = {"transport": "stdio", "cwd": form.text("cwd").strip() or None, "env": _env_of_form(form)}
+    target: dict[str, Any] = {
+        "transport": "stdio",
+        "cwd": typed.directory(form.text("cwd").strip()),
+        "env": _env_of_form(form),
+    }
     target["secret"] = _marked(form, "env")
     line = form.text("command_line")
     if len(line) > COMMAND_LINE_LONGEST:
@@ -230,6 +257,8 @@ def _target_of_form(form: Body) -> dict[str, Any]:
         raise FormErrors({"/target/command_line": [f"This cannot be split into arguments: {fault}."]}) from None
     if not argv:
         raise FormErrors({"/target/command_line": ["Type the command that starts the server."]})
+    if (offer := typed.shell_offer(line)) is not None:
+        raise FormErrors({"/target/command_line": [typed.shell_words(offer)]})
     target["command"], target["args"] = argv[0], argv[1:]
     return target
 
@@ -256,7 +285,7 @@ def options_of_form(form: Body) -> dict[str, Any]:
             continue
         key = field.removeprefix("option.")
         if key in {"meta", "extensions"}:
-            found[key] = _json_field(text, f"/options/{key}")
+            found[key] = json_field(text, f"/options/{key}")
         elif text.strip():
             found[key] = text.strip()
         elif key in Options.model_fields:
@@ -273,9 +302,9 @@ def call_of_form(form: Body) -> dict[str, Any]:
     """The form of a call: a tool with its arguments, or any method with its params, as JSON text."""
     body: dict[str, Any] = {"method": form.text("method").strip()}
     if "params" in form.data:
-        body["params"] = _json_field(form.text("params"), "/params")
+        body["params"] = json_field(form.text("params"), "/params")
     elif "name" in form.data or "arguments" in form.data:
-        arguments = _json_field(form.text("arguments"), "/params/arguments")
+        arguments = json_field(form.text("arguments"), "/params/arguments")
         body["params"] = {"name": form.text("name"), "arguments": arguments}
     for name in ("timeout_ms", "ttl", "as_task", "notification", "quiet"):
         if form.text(name).strip():
@@ -283,7 +312,7 @@ def call_of_form(form: Body) -> dict[str, Any]:
     return body
 
 
-def _json_field(text: str, where: str) -> dict[str, Any]:
+def json_field(text: str, where: str) -> dict[str, Any]:
     """A field that holds a JSON object; empty means an empty one."""
     if not text.strip():
         return {}

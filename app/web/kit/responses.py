@@ -135,7 +135,7 @@ async def started(
     request: Request, session: Workspace, call: Call, *, then: Then = done, url: str = "", **more: Any
 ) -> Response:
     """A call was started, and nobody waits for it. `url` is where a page goes instead of to the call."""
-    own = f"/s/{session.id}/calls/{call.id}"
+    own = f"{session.base}/calls/{call.id}"
     said = {"id": call.id, "url": own, "state": call.state, **more}
     return await then(request, url or own, lambda: said, 202, {"location": own})
 
@@ -154,10 +154,14 @@ async def answer(request: Request, fault: Exception) -> Response:
         return await in_json(lambda: {"error": error}, denied.status, denied.headers)
     if denied.status == 401:
         outside = request.scope.get("root_path", "") != request.app.state.visitors.root
-        return await show_page(request, signed_out(denied.message, outside=outside), 401, denied.headers)
+        team = request.app.state.settings.mode != "local"
+        way_in = getattr(request.app.state, "sign_in", ("", ""))
+        login = signed_out(denied.message, outside=outside, team=team, way_in=way_in)
+        return await show_page(request, login, 401, denied.headers)
     session = getattr(request.state, "session", None)
-    here = f"/s/{session.id}" if session is not None else ""
-    page = problem(denied.status, denied.kind, denied.message, denied.fields, session=here)
+    here = session.base if session is not None else ""
+    undo = denied.detail.get("reopen", "")
+    page = problem(denied.status, denied.kind, denied.message, denied.fields, session=here, undo=undo)
     return await show_page(request, page, denied.status, denied.headers)
 
 

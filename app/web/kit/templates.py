@@ -18,15 +18,29 @@ from jinja2.utils import pass_eval_context
 
 from app import secrecy
 from app.core.figures import grouped, measured
+from app.core.rules import spec
 from app.core.times import wire_time
-from app.web.door.root import at, root
+from app.web.door.reader import fixed, may, reader
+from app.web.door.root import at, degraded, root
 from app.web.kit import format, html
+from app.web.kit.fault import fault_of
 from app.web.kit.html import Html
-from app.web.kit.words import ASK_KINDS, ASK_STATES, CALL_WORDS, LAMPS, LEVEL_WORDS, STATE_WORDS, transport_words
+from app.web.kit.words import (
+    ASK_KINDS,
+    ASK_MARKS,
+    ASK_STATES,
+    CALL_WORDS,
+    LAMPS,
+    LEVEL_WORDS,
+    STATE_WORDS,
+    VIEW_WORDS,
+    state_words,
+    transport_words,
+)
 
 _ADDRESSES = frozenset(
     {"href", "src", "action", "formaction", "hx-get", "hx-post", "hx-sse:connect"}
-    | {"data-base", "data-complete", "data-copy", "data-form", "data-root", "data-src"}
+    | {"data-base", "data-complete", "data-copy", "data-form", "data-home", "data-root", "data-src"}
 )
 """Attributes that hold an address."""
 _ADDRESS = re.compile(rf'(\s(?:{"|".join(sorted(_ADDRESSES))})=")(?:(?=/)|{{{{(.+?)}}}})')
@@ -94,29 +108,38 @@ jinja = Environment(
 jinja.filters.update(
     size=format.size,
     number=grouped,
-    clock=format.clock,
-    time_of_day=format.time_of_day,
+    stamp=html.stamp,
+    time_of_day=html.time_of_day,
     wire_time=wire_time,
     duration=format.duration,
     ago=format.ago,
     prose=html.prose,
+    told=html.told,
     gist=format.gist,
     plural=format.plural,
     type_words=format.type_words,
     pretty=format.pretty,
     transport=transport_words,
+    state_words=state_words,
+    fault=fault_of,
     figure=measured,
+    section=spec.section,
 )
 
 
-jinja.filters.update(exact=Exact, name=Name, at=at, xmlattr=_attributes)
-jinja.globals.update(asset=html.asset, icons=html.ICONS, root=root, MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
+jinja.filters.update(exact=Exact, name=Name, at=at, xmlattr=_attributes, fixed=fixed)
+jinja.globals.update(asset=html.asset, script=html.script, icons=html.ICONS, inline=html.inline, root=root)
+jinja.globals.update(degraded=degraded)
+jinja.globals.update(may=may, reader=reader)
+jinja.globals.update(MASK=secrecy.MASK, AGAIN=secrecy.AGAIN)
 jinja.globals.update(
     ASK_KINDS=ASK_KINDS,
+    ASK_MARKS=ASK_MARKS,
     ASK_STATES=ASK_STATES,
     CALL_WORDS=CALL_WORDS,
     LEVEL_WORDS=LEVEL_WORDS,
     STATE_WORDS=STATE_WORDS,
+    VIEW_WORDS=VIEW_WORDS,
     LAMPS=LAMPS,
 )
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.core.auth import auth_json
+from app.core.rules import spec
 from app.core.targets import AnyTarget, DemoTarget, HttpTarget, StdioTarget
 from app.core.wire import Finding
+from app.sessions import Workspace
 
 STATE_WORDS = {
     "none": "not connected",
@@ -13,8 +16,9 @@ STATE_WORDS = {
     "ready": "connected",
     "lost": "connection lost",
     "closed": "disconnected",
+    "kept": "recording",
 }
-LAMPS = {"none": "", "connecting": "busy", "ready": "ready", "lost": "lost", "closed": ""}
+LAMPS = {"none": "", "connecting": "busy", "ready": "ready", "lost": "lost", "closed": "", "kept": "kept"}
 CALL_WORDS = {
     "running": ("busy", "Running"),
     "waiting": ("wait", "Waiting for you"),
@@ -30,14 +34,33 @@ ASK_KINDS = {
 }
 ASK_STATES = {
     "open": "waiting",
-    "held": "held",
+    "held": "not sent yet",
     "sending": "being sent",
     "answered": "answered",
     "withdrawn": "withdrawn",
     "expired": "expired",
     "lost": "lost",
 }
+VIEW_WORDS = {"table": "Table", "tree": "Tree", "text": "Text", "raw": "Raw"}
+"""In which ways a result can be shown, and what each is called."""
+ASK_MARKS = {
+    "open": "wait",
+    "held": "ok",
+    "sending": "busy",
+    "answered": "ok",
+    "withdrawn": "back",
+    "expired": "over",
+    "lost": "x",
+}
+"""The sign of each state, the same wherever an ask is shown."""
 LEVEL_WORDS = {"must": "Breaks a MUST.", "should": "Against a SHOULD.", "note": "Note."}
+
+
+def state_words(session: Workspace) -> str:
+    """The state of a connection in a word or two. Only what was there can be lost."""
+    if session.info.state == "lost" and session.info.ready_at is None:
+        return "not connected" if isinstance(session.target, HttpTarget) else "did not start"
+    return STATE_WORDS[session.info.state]
 
 
 def transport_words(target: AnyTarget | None) -> str:
@@ -61,7 +84,14 @@ def target_json(target: AnyTarget | None) -> dict[str, Any] | None:
             "env": sorted(target.env),
         }
     if isinstance(target, HttpTarget):
-        return {"transport": target.transport, "url": target.shown_url, "headers": sorted(target.headers)}
+        tls = None if target.tls is None else target.tls.model_dump(mode="json")
+        return {
+            "transport": target.transport,
+            "url": target.shown_url,
+            "headers": sorted(target.headers),
+            "tls": tls,
+            "auth": auth_json(target.auth),
+        }
     return {"transport": "demo"}
 
 
@@ -82,4 +112,5 @@ def finding_json(finding: Finding) -> dict[str, Any]:
         "text": finding.text,
         "advice": finding.advice,
         "message_seq": finding.message_seq,
+        "spec": None if (section := spec.section(finding.id)) is None else section.url,
     }

@@ -6,12 +6,14 @@ A tool, a resource, a template and a prompt are alike as far as this; each has a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
 from starlette.requests import Request
 
 from app.core.figures import measured
+from app.core.forms.words import differs
 from app.core.lists import Listing
 from app.sessions import Workspace
 from app.sessions.lists import ListName
@@ -23,6 +25,10 @@ from app.web.lists.keys import find_item, key_at, keys_of
 
 LOOK_SECONDS = 2.0
 """How long a page waits for a list that is still being read, or that nobody has looked at yet."""
+
+
+KINDS: dict[ListName, type[Item]] = {}
+"""What each list is made of; filled by the classes themselves, each in the room of its noun."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -44,6 +50,9 @@ class Item:
     key: str
     raw: Any
     """As the server listed it; None when it did not."""
+
+    def __init_subclass__(cls) -> None:
+        KINDS[cls.list_name] = cls
 
     @classmethod
     def listing(cls, session: Workspace) -> Listing:
@@ -89,7 +98,7 @@ class Item:
 
     @property
     def base(self) -> str:
-        return f"/s/{self.session.id}"
+        return self.session.base
 
     def href(self, verb: str = "") -> str:
         """Its page, or what can be done with it there."""
@@ -113,11 +122,27 @@ class Item:
         return self.text("description")
 
     @property
+    def more_title(self) -> str:
+        """Its title, where that says more than what it is known by."""
+        return self.title if differs(self.title, self.label) else ""
+
+    @property
+    def described(self) -> tuple[str, str]:
+        """Its description, less the indentation of a docstring: the first paragraph, and the rest."""
+        first, _, rest = cleandoc(self.description).partition("\n\n")
+        return first, rest.strip("\n")
+
+    @property
     def detail(self) -> str:
         """What else one wants to know before opening it, in small print: type and size, as the server says them."""
         size = self.said.get("size")
         said = format.size(size) if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else ""
         return ", ".join(part for part in (self.text("mimeType")[:80], said) if part)
+
+    @property
+    def task(self) -> str:
+        """Whether it runs as a task, in words; "" for what cannot."""
+        return ""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -154,6 +179,6 @@ class Item:
         where = "inside the listing" if source.startswith("data:") else format.gist(source, 80)
         return f"{format.plural(len(icons), 'icon')}, {kind + ', ' if kind else ''}{where}"
 
-    def tree(self, label: str = "As listed", member: str | None = None) -> Html:
+    def tree(self, label: str = "Raw JSON", member: str | None = None) -> Html:
         """The whole, or one member of it, to look at."""
         return json_tree.tree(self.raw if member is None else self.said[member], open_depth=2, label=label)

@@ -52,7 +52,7 @@ class ListRoutes:
 
         def draw(view: View, *_: object) -> Html:
             # The tab fetches it, for only the tab knows what is searched in it.
-            return refetch(f"{view.base}/{of.path}", f"#{of.list_name}", "#list-q, #list-page")
+            return refetch(f"{view.base}/{of.path}", f"#{of.list_name}", "#list-q, #list-page, #list-sort")
 
         live = Each(("listing.changed", "connection.changed", *on), lambda *_: "", draw, draw)
         self.page = Page(of.list_name, self.show, (live,))
@@ -92,4 +92,4 @@ class ListRoutes:
         return await self._done(request, session)
 
     async def _done(self, request: Request, session: Workspace) -> Response:
-        return await done(request, f"/s/{session.id}/{self._of.path}", lambda: list_json(session, self._of))
+        return await done(request, f"{session.base}/{self._of.path}", lambda: list_json(session, self._of))

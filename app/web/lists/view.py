@@ -6,8 +6,11 @@ page shows a hundred of them, and nothing is made for the others. Knows listings
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +25,10 @@ from app.web.lists.item import Item
 PER_PAGE = 100
 _SEARCHED = ("name", "title", "description", "uri", "uriTemplate", "mimeType")
 GONE_SHOWN = 50
+_PARTS = re.compile(r"(\d{1,12})")
+_PREFIX = re.compile(r"([^\W_]{1,60})[._/:-]")
+SHARED = 3
+"""So many items of one prefix get a heading, where a list is sorted by name."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -30,16 +37,24 @@ class Window:
 
     q: str = ""
     page: int = 1
+    sort: str = ""
+    """`name`: by name, with a heading for each prefix that several share; "": as the server lists them."""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Window:
         """As the address says it; what makes no sense there is the first page."""
         text = query.get("page", "1")
         page = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 1
-        return cls(query.get("q", "").strip()[:200], max(1, page))
+        sort = "name" if query.get("sort") == "name" else ""
+        return cls(query.get("q", "").strip()[:200], max(1, page), sort)
+
+    def sorted_by(self, sort: str) -> Window:
+        """The same search in another order, from its first page on."""
+        return replace(self, sort=sort, page=1)
 
     def href(self, base: str, page: int) -> str:
-        given = ({"q": self.q} if self.q else {}) | ({"page": str(page)} if page > 1 else {})
+        given = ({"q": self.q} if self.q else {}) | ({"sort": self.sort} if self.sort else {})
+        given |= {"page": str(page)} if page > 1 else {}
         return f"{base}?{urlencode(given)}" if given else base
 
 
@@ -56,6 +71,23 @@ def matching(listing: Listing, q: str) -> Sequence[int]:
     return found
 
 
+def by_name(listing: Listing, found: Sequence[int], known_by: str) -> list[int]:
+    """The same places, in the order of what the items are known by; `list_10` stands behind `list_9`."""
+
+    def key(index: int) -> tuple[tuple[int, str], ...]:
+        item = listing.items[index]
+        name = text_of(item.get(known_by)) if isinstance(item, dict) else ""
+        return tuple((len(part) if part.isdecimal() else 0, part) for part in _PARTS.split(name[:200].casefold()))
+
+    return sorted(found, key=key)
+
+
+def prefix(name: str) -> str:
+    """What a name begins with, up to the first mark between its words; "" when it is one word."""
+    found = _PREFIX.match(name[:200])
+    return found[1] if found else ""
+
+
 def _text(item: Any) -> str:
     given = [item.get(key) for key in _SEARCHED] if isinstance(item, dict) else []
     return "\n".join([value for value in given if isinstance(value, str)]).casefold()
@@ -67,13 +99,15 @@ class ListView:
     def __init__(self, session: Workspace, of: type[Item], window: Window) -> None:
         self.session, self.of, self.listing, self.kind = session, of, of.listing(session), LISTS[of.list_name]
         self.found = matching(self.listing, window.q)
+        if window.sort:
+            self.found = by_name(self.listing, self.found, self.kind.known_by)
         self.pages = max(1, -(-len(self.found) // PER_PAGE))
         self.page = min(window.page, self.pages)
         self.window = window
 
     @property
     def base(self) -> str:
-        return f"/s/{self.session.id}"
+        return self.session.base
 
     @property
     def href(self) -> str:
@@ -98,6 +132,17 @@ class ListView:
     @property
     def items(self) -> list[Item]:
         return [self.of.at(self.session, index) for index in self.found[self.first - 1 : self.last]]
+
+    @property
+    def groups(self) -> Iterator[tuple[str, list[Item]]]:
+        """The items of the window below the prefix that at least three of them share; "" for those that share none, and
+        for all of them as long as the list has its own order."""
+        items = self.items
+        if not self.window.sort:
+            return iter([("", items)])
+        shared = Counter(prefix(one.label) for one in items)
+        named = groupby(items, lambda one: key if shared[key := prefix(one.label)] >= SHARED else "")
+        return ((key, list(some)) for key, some in named)
 
     def mark(self, item: Item) -> str:
         """`new` or `changed`, since the list was read the time before."""

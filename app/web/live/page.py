@@ -49,16 +49,19 @@ def page(
 class Pages:
     """Every page by its name, and what surrounds them all."""
 
-    def __init__(self, pages: Iterable[Page], around: Shown, notice: Live) -> None:
-        self._around = around
-        self._shown = {page.name: _shown(page, around, notice) for page in pages}
+    def __init__(self, pages: Iterable[Page], around: Shown, notice: Live, kept: Shown) -> None:
+        """`around` surrounds the pages of a session, `kept` those of a recording."""
+        known = list(pages)
+        self._around, self._kept = around, kept
+        self._shown = {page.name: _shown(page, around, notice) for page in known}
+        self._shown_kept = {page.name: _shown(replace(page, notice=False), kept, notice) for page in known}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._shown)
 
-    def shown(self, name: str) -> Shown:
+    def shown(self, name: str, *, kept: bool = False) -> Shown:
         """What a tab of this page shows that can change; of a page that nobody knows, what surrounds it."""
-        return self._shown.get(name, self._around)
+        return self._shown_kept.get(name, self._kept) if kept else self._shown.get(name, self._around)
 
 
 def _shown(page: Page, around: Shown, notice: Live) -> Shown:

@@ -17,6 +17,7 @@ from app.core.events import Event, EventKind
 from app.sessions import Workspace
 from app.sessions.identity import Right
 from app.settings import Limits
+from app.web.door.reader import reader
 from app.web.door.root import at, root
 from app.web.kit.html import NOTHING, Html, esc, esc_exact, markup, rendered, shown
 
@@ -78,6 +79,8 @@ class View:
     rights: frozenset[Right]
     limits: Limits
     drawings: Drawings = field(default_factory=Drawings, compare=False)
+    reader: str = field(default_factory=lambda: reader().person)
+    """Who, in a team: what is in somebody's own hands looks different to others."""
 
     def may(self, right: Right) -> bool:
         """Whether the reader may do this."""
@@ -86,15 +89,15 @@ class View:
     @property
     def base(self) -> str:
         """Where the addresses of this session begin."""
-        return f"/s/{self.session.id}"
+        return self.session.base
 
     def once(self, part: object, version: Hashable, draw: Callable[[], Drawn]) -> Drawn:
         """Something drawn for this view, or for an equal one: the same page and subject, the same rights."""
-        return self.drawings.once((part, self.page, self.of, self.rights, root(), version), draw)
+        return self.drawings.once((part, self.page, self.of, self.rights, self.reader, root(), version), draw)
 
     def anywhere(self) -> View:
         """The same for whatever looks alike on every page."""
-        return View(self.session, "", "", self.rights, self.limits, self.drawings)
+        return View(self.session, "", "", self.rights, self.limits, self.drawings, self.reader)
 
 
 class Live(Protocol):

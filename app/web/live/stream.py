@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -22,12 +23,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from app import bounds
 from app.core.events import Event, EventKind
 from app.core.signal import Signal, first_of
 from app.core.times import wire_time
 from app.sessions import Workspace
 from app.settings import Limits
 from app.web.door.denied import Denied
+from app.web.door.reader import reader
 from app.web.kit.html import drawn
 from app.web.live.page import Pages
 from app.web.live.parts import Drawings, View
@@ -56,11 +59,16 @@ class Stream:
     """One open stream of one browser, or of a script."""
 
     browser: str | None
+    owner: str = ""
+    """The person, by whichever browser or script."""
+    token: str = ""
+    """What the script of a team sent; empty for a browser."""
     ended: Signal = field(default_factory=Signal)
     reason: str = ""
 
     def end(self, reason: str) -> None:
-        """Say the last word: `parked`, `closed` or `shutdown`. The first one counts."""
+        """Say the last word: `parked`, `closed`, `signed-out`, `revoked`, `rights` (draw it anew) or `shutdown`. The
+        first one counts."""
         self.reason = self.reason or reason
         self.ended.set()
 
@@ -77,9 +85,29 @@ class StreamHub:
     def __len__(self) -> int:
         return len(self._streams)
 
-    def open(self, browser: str | None) -> Stream:
-        """A new stream; the oldest of the same browser is parked when there are too many."""
-        stream = Stream(browser)
+    def refuse(self, browser: str | None, owner: str) -> None:
+        """Raise Denied when somebody may not have one more: a script of theirs over their own number, or anybody while
+        there are too many and nobody has more than they. A browser parks one of its own instead."""
+        counts = Counter(one.owner for one in self._streams if not one.reason)
+        mine, limits, headers = counts[owner], self._limits, {"retry-after": "15"}
+        if mine >= limits.streams_per_identity and browser is None:
+            words = f"You have {mine} streams open, which is the limit. Close one first."
+            raise Denied(429, "too_many", words, headers=headers)
+        if len(self._streams) >= limits.streams and max(counts.values(), default=0) <= mine + 1:
+            raise Denied(429, "too_many", "Too many streams are open.", headers=headers)
+
+    def open(self, browser: str | None, owner: str = "", token: str = "") -> Stream:
+        """A new stream; the oldest of the same browser is parked when there are too many, and so is the oldest of
+        whoever has most of them when all together are."""
+        stream = Stream(browser, owner, token)
+        if len(self._streams) >= self._limits.streams:
+            counts = Counter(one.owner for one in self._streams if not one.reason)
+            if counts:
+                self._park(counts.most_common(1)[0][0])
+        if browser is not None:
+            mine = [one for one in self._streams if one.owner == owner and not one.reason]
+            for oldest in mine[: max(0, len(mine) - self._limits.streams_per_identity + 1)]:
+                oldest.end("parked")
         if self._stopped:
             stream.end("shutdown")
         if browser is not None:
@@ -89,6 +117,18 @@ class StreamHub:
         self._streams[stream] = None
         return stream
 
+    def many(self, owner: str) -> int:
+        """How many somebody has."""
+        return sum(one.owner == owner and not one.reason for one in self._streams)
+
+    def owners(self) -> set[str]:
+        """Who watches something now."""
+        return {one.owner for one in self._streams if not one.reason}
+
+    def _park(self, owner: str) -> None:
+        """Park the oldest of somebody's."""
+        next(one for one in self._streams if one.owner == owner and not one.reason).end("parked")
+
     def drawings(self, session: Workspace) -> Drawings:
         """What the tabs of a session share."""
         return self._drawings.setdefault(session, Drawings())
@@ -96,6 +136,18 @@ class StreamHub:
     def close(self, stream: Stream) -> None:
         """It is over."""
         self._streams.pop(stream, None)
+
+    async def end_signed_out(self, gone: Callable[[], set[str]]) -> None:
+        """Look now and then which browsers were signed out, perhaps by another Parley. Runs until cancelled."""
+        while True:
+            await anyio.sleep(bounds.SIGNED_OUT_SECONDS)
+            self.sign_out(gone())
+
+    def sign_out(self, gone: set[str]) -> None:
+        """Nobody who is signed out hears on, by these browsers or tokens."""
+        for stream in self._streams:
+            if stream.browser in gone or stream.token in gone:
+                stream.end("signed-out")
 
     def shutdown(self) -> None:
         """Tell every tab that Parley stops; none is taken in any more."""
@@ -139,17 +191,16 @@ async def events(request: Request) -> Response:
     session: Workspace = request.state.session
     state = request.app.state
     hub, limits, pages = cast(StreamHub, state.streams), cast(Limits, state.settings.limits), cast(Pages, state.pages)
-    if len(hub) >= limits.streams:
-        raise Denied(429, "too_many", "Too many streams are open.", headers={"retry-after": "15"})
     since, query = _since(request), request.query_params
-    browser = getattr(request.state, "browser", None)
+    who = getattr(request.state, "browser", None), request.state.identity.id, getattr(request.state, "token", "")
+    hub.refuse(*who[:2])
     if query.get("format") == "json":
         content: Content = JsonContent(session, since, limits, query.get("of", ""))
-        return _response(_watched(content, hub, browser, session), limits)
+        return _response(_watched(content, hub, who, session), limits)
     rights, drawings = session.rights_of(request.state.identity), hub.drawings(session)
     view = View(session, query.get("page", ""), query.get("of", ""), rights, limits, drawings)
-    tab = Tab(view, pages.shown(view.page), since)
-    return _response(_shared(drawings, _watched(PatchContent(tab, limits), hub, browser, session)), limits)
+    tab = Tab(view, pages.shown(view.page, kept=session.read_only), since)
+    return _response(_shared(drawings, _watched(PatchContent(tab, limits), hub, who, session)), limits)
 
 
 def _response(messages: AsyncIterator[bytes], limits: Limits) -> Response:
@@ -166,19 +217,24 @@ async def _shared(drawings: Drawings, messages: AsyncIterator[bytes]) -> AsyncIt
         drawings.closed()
 
 
-async def _watched(content: Content, hub: StreamHub, browser: str | None, session: Workspace) -> AsyncIterator[bytes]:
+async def _watched(
+    content: Content, hub: StreamHub, who: tuple[str | None, str, str], session: Workspace
+) -> AsyncIterator[bytes]:
     """Count the stream in and out, and end it with one last word."""
-    stream = hub.open(browser)
+    stream = hub.open(*who)
     session.stream_opened()
+    left = reader().together.came(stream, session, reader())
     try:
         while True:
-            async for message in content.now():
-                yield message
+            if stream.reason != "revoked":  # who has lost a session hears nothing more of it
+                async for message in content.now():
+                    yield message
             if stream.ended.is_set() or session.closed:
                 yield encode(stream.reason or "closed", event="bye")
                 return
             await content.more(stream.ended)
     finally:
+        left()
         session.stream_closed()
         hub.close(stream)
 
@@ -194,9 +250,13 @@ class Content(Protocol):
 
 
 _URGENT: Final[frozenset[EventKind]] = frozenset(
-    {"call.settled", "ask.added", "ask.reopened", "ask.settled", "ask.withdrawn"}
+    {"call.settled", "ask.added", "ask.draft", "ask.reopened", "ask.settled", "ask.withdrawn"}
 )
 """What a person is waiting for."""
+_STEPS: Final[frozenset[EventKind]] = frozenset({"ask.stepped"})
+"""What a person looks at and waits for: a draft that begins, its first word, its end."""
+_STEPS_IN_A_ROW: Final = 3
+"""So many of them leave at once before a window is whole: a burst of drafts is paced like any other."""
 _TURNS: Final = 6
 """Turns of the loop in which what follows from the same message happens: its ask, its settled call."""
 
@@ -204,11 +264,12 @@ _TURNS: Final = 6
 class PatchContent:
     """Patches of one tab, paced. After a silence a change leaves at once, with what follows from the same message.
     While changes keep coming, one message leaves each window. What a person waits for ends a window; the next one is
-    whole."""
+    whole, unless it is a step of a draft that ends it."""
 
     def __init__(self, tab: Tab, limits: Limits) -> None:
         self._tab, self._window = tab, limits.stream_window_seconds
-        self._busy = self._hurried = False
+        self._busy, self._hurried = False, 0
+        """Whether the tab has just been told something, and how many windows in a row were cut short."""
 
     async def now(self) -> AsyncIterator[bytes]:
         """One patch."""
@@ -221,24 +282,24 @@ class PatchContent:
         """Return at the next change after a silence, at the end of a window, or in it when that is urgent."""
         events = self._tab.session.events
         if self._busy:
-            urgent = () if self._hurried else (self._urgent(),)
-            self._hurried = False
+            hurried, self._hurried = self._hurried, 0
+            urgent = (self._urgent(_STEPS if hurried else _URGENT),) if hurried <= _STEPS_IN_A_ROW else ()
             with anyio.move_on_after(self._window):
                 await first_of(ended, *urgent)
-                self._hurried = True
+                self._hurried = hurried + 1
             return
-        self._hurried = False
+        self._hurried = 0
         await first_of(ended, events.after(self._tab.mark))
         for _ in range(_TURNS):
             await anyio.lowlevel.checkpoint()
 
-    def _urgent(self) -> Signal:
+    def _urgent(self, kinds: frozenset[EventKind]) -> Signal:
         """Set when something came that a person waits for, perhaps while the last patch was on its way."""
         events = self._tab.session.events
         missed = events.since(self._tab.mark)
-        if missed is None or any(event.kind in _URGENT for event in missed):
+        if missed is None or any(event.kind in kinds for event in missed):
             return events.after(-1)
-        return events.next_of_kind(_URGENT)
+        return events.next_of_kind(kinds)
 
 
 class JsonContent:

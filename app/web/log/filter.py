@@ -14,7 +14,9 @@ from urllib.parse import urlencode
 import anyio.to_thread
 
 from app.core.figures import grouped
-from app.core.wire import Message
+from app.core.folds import Entry, Worth, folded, worth
+from app.core.found import Found, Listed, Search
+from app.core.wire import Direction, MessageKind
 from app.sessions import Workspace
 from app.web.door.denied import invalid
 from app.web.kit.html import Html
@@ -23,23 +25,28 @@ from app.web.log.row import log_rows
 
 FOUND_ROWS: Final = 200
 METHODS: Final = 200
+_LOOKED_AT: Final = 5_000
+"""Messages whose methods a filter offers."""
 
 
 DIRECTIONS: Final = (("", "Both"), ("out", "Sent"), ("in", "Received"))
 KINDS: Final = (
-    ("", "All kinds"),
+    ("", "All"),
     ("request", "Requests"),
     ("reply", "Replies"),
     ("notification", "Notifications"),
     ("invalid", "Invalid"),
 )
 jinja.globals.update(DIRECTIONS=DIRECTIONS, KINDS=KINDS)
-_OF_KIND: Final = {
-    "request": {"request"},
-    "reply": {"response", "error"},
-    "notification": {"notification"},
-    "invalid": {"invalid"},
+_OF_KIND: Final[dict[str, frozenset[MessageKind]]] = {
+    "request": frozenset({"request"}),
+    "reply": frozenset({"response", "error"}),
+    "notification": frozenset({"notification"}),
+    "invalid": frozenset({"invalid"}),
 }
+_DIRECTION: Final[dict[str, Direction]] = {"in": "in", "out": "out"}
+NONE: Final[Found] = Listed([])
+"""What no filter found."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -76,40 +83,26 @@ class LogFilter:
         return any(asdict(self).values())
 
     @property
+    def folds(self) -> bool:
+        """Whether what repeats is folded: not where somebody looks for a text."""
+        return not (self.q or self.method or self.findings)
+
+    @property
     def query(self) -> str:
         """As the query of an address."""
         return urlencode({key: value for key, value in asdict(self).items() if value})
 
-    def search(self, session: Workspace, messages: list[Message]) -> list[Message]:
-        """Those of the messages that match; reads only, so it may run in a thread."""
-        if not self:
-            return messages
-        log, kinds = session.messages, _OF_KIND.get(self.kind)
-        words = self.q.lower().split()
-        wire_words = [word.encode("utf-8", "surrogatepass") for word in words]
-
-        def says(message: Message) -> bool:
-            row = f"{message.seq} {message.method or ''} {message.gist} {message.rpc_id}".lower()
-            if all(word in row for word in words):
-                return True
-            body = (log.raw(message.seq) or b"").lower()
-            return all(word in row or wire in body for word, wire in zip(words, wire_words, strict=True))
-
-        return [
-            one
-            for one in messages
-            if (not self.dir or one.direction == self.dir)
-            and (kinds is None or one.kind in kinds)
-            and (not self.method or (one.method or "").startswith(self.method))
-            and (not self.findings or log.findings(one.seq))
-            and (not words or says(one))
-        ]
+    @property
+    def search(self) -> Search:
+        """As the log looks for it."""
+        kinds, words = _OF_KIND.get(self.kind), tuple(self.q.lower().split())
+        return Search(words, _DIRECTION.get(self.dir), kinds, self.method, bool(self.findings))
 
 
-async def search(session: Workspace, wanted: LogFilter) -> list[Message]:
+async def search(session: Workspace, wanted: LogFilter) -> Found:
     """Every kept message that matches, oldest first. Looks into bodies, so it runs in a thread."""
-    kept = session.messages.last(len(session.messages))
-    return await anyio.to_thread.run_sync(wanted.search, session, kept) if wanted else kept
+    look = session.messages.search(wanted.search)
+    return await anyio.to_thread.run_sync(look) if wanted else look()
 
 
 @dataclass(slots=True)
@@ -130,32 +123,30 @@ class LogMatches:
 def matches(
     session: Workspace,
     wanted: LogFilter,
-    matching: list[Message],
+    matching: Found,
     *,
     after: int | None = None,
     before: int | None = None,
 ) -> LogMatches:
     """The newest of what matches; those before a message; or those after one, when they are few enough to add."""
     newest = session.messages.last(1)
-    swap, chosen = "innerHTML", matching[-FOUND_ROWS:]
-    if before is not None:
-        swap, chosen = "afterbegin", [one for one in matching if one.seq < before][-FOUND_ROWS:]
-    elif after is not None:
-        newer = [one for one in matching if one.seq > after]
-        if len(newer) <= FOUND_ROWS:
-            swap, chosen = "beforeend", newer
-    if not wanted:
-        chosen = []
-    methods = {one.method for one in session.messages.last(5_000) if one.method}
-    more = chosen and matching[0].seq < chosen[0].seq
+    key: Worth = worth(session.messages) if wanted.folds else lambda _: None
+    swap, entries, oldest = "innerHTML", list[Entry](), None
+    if wanted and before is not None:
+        swap, (entries, oldest) = "afterbegin", folded(matching.back(before), key, FOUND_ROWS)
+    elif wanted and after is not None and len(newer := matching.after(after, FOUND_ROWS + 1)) <= FOUND_ROWS:
+        swap, entries = "beforeend", list(newer)
+    elif wanted:
+        entries, oldest = folded(matching.back(), key, FOUND_ROWS)
+    first = matching.first_seq
     return LogMatches(
         filter=wanted,
         swap=swap,
-        rows=log_rows(session, chosen, found=True),
+        rows=log_rows(session, entries, found=True, folds=wanted.folds),
         words=f"{grouped(len(matching))} of {grouped(len(session.messages))}" if wanted else "",
-        earlier=chosen[0].seq if more else None,
+        earlier=oldest if oldest is not None and first is not None and first < oldest else None,
         mark=newest[0].seq if newest else 0,
-        methods=sorted(methods)[:METHODS],
+        methods=sorted(session.messages.methods(_LOOKED_AT))[:METHODS],
     )
 
 

@@ -24,7 +24,6 @@ from app.web.kit.responses import show
 from app.web.kit.templates import Context, fragment
 from app.web.live.page import page
 from app.web.live.parts import Part, View
-from app.web.session.ping import PING
 
 LINES = 200
 STDERR_LINES = 100
@@ -70,7 +69,7 @@ class LoggingView:
         self.session, self.wanted = session, wanted
         kept = session.server_log.lines()
         found = [line for line in kept if wanted.fits(line)]
-        stderr = [line for line in session.stderr.lines() if not line.by_probe]
+        stderr = [line for line in session.stderr.lines() if line.counts]
         self.kept, self.matching = len(kept), len(found)
         self.lines, self.stderr = found[: -LINES - 1 : -1], stderr[: -STDERR_LINES - 1 : -1]
 
@@ -99,7 +98,7 @@ _LINES = Part(
 )
 
 
-@page("logging", _LINES, PING)
+@page("logging", _LINES)
 async def logging(request: Request) -> Response:
     """The log of the server, as the query wants it."""
     session: Workspace = request.state.session
@@ -109,7 +108,7 @@ async def logging(request: Request) -> Response:
 
 def logging_page(session: Workspace, wanted: Wanted) -> Logging:
     """The log of the server as a page."""
-    surroundings = shell(session, "logging", "Logging", of=wanted.query)
+    surroundings = shell(session, "logging", "Server logging", of=wanted.query)
     return Logging(surroundings, LoggingView(session, wanted), LEVELS)
 
 

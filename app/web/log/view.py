@@ -9,11 +9,13 @@ from typing import Any
 
 from app import bounds
 from app.core.calls import Call
+from app.core.figures import grouped
 from app.core.json import text as jsontext
 from app.core.lane import apart
 from app.core.times import wire_time
-from app.core.wire import Exchange, Finding, Message
+from app.core.wire import Exchange, Finding, Message, StderrLine
 from app.sessions import Workspace
+from app.web.calls.again import call_of, why_not
 from app.web.kit import format, json_tree
 from app.web.kit.html import Html
 from app.web.kit.templates import jinja
@@ -22,6 +24,8 @@ from app.web.log import row
 
 _TREE_BYTES = 2 * 1024 * 1024
 _RAW_BYTES = 64 * 1024
+STDERR_NEAR = 0.25
+"""Seconds before and after a message in which a line of stderr is of its time."""
 
 
 def message_json(session: Workspace, message: Message) -> dict[str, Any]:
@@ -36,6 +40,7 @@ def message_json(session: Workspace, message: Message) -> dict[str, Any]:
             encoded = base64.b64encode(raw).decode()
     made: dict[str, Any] = {
         "seq": message.seq,
+        "number": message.number,
         "direction": message.direction,
         "time": wire_time(message.at),
         "size": message.size,
@@ -50,6 +55,9 @@ def message_json(session: Workspace, message: Message) -> dict[str, Any]:
     }
     if (exchange := session.messages.exchange(message.seq)) is not None:
         made["exchange"] = exchange_json(exchange)
+    if message.by:
+        kind, _, name = message.by.partition(" ")
+        made["answered_by"] = {"kind": kind, "name": name}
     if encoded is not None:
         made["raw_base64"] = encoded
     if raw is None:
@@ -103,10 +111,6 @@ class Opened:
         return self.halves[0].message
 
     @property
-    def glyph(self) -> str:
-        return row.glyph(self.first)
-
-    @property
     def title(self) -> str:
         return row.title(self.first)
 
@@ -123,16 +127,40 @@ class Opened:
         return self.first.kind == "request" and len(self.halves) == 1
 
     @property
+    def chosen(self) -> Message:
+        """The one that was asked for."""
+        return next(half.message for half in self.halves if half.message.seq == self.seq)
+
+    @property
+    def numbers(self) -> str:
+        """`9 and 10`"""
+        return " and ".join(grouped(half.message.number) for half in self.halves)
+
+    @property
     def call(self) -> Call | None:
         """The call that it belongs to."""
-        return next(
-            (
-                call
-                for call in self.session.calls.values()
-                if not call.quiet and any(self.seq in (leg.request_seq, leg.reply_seq) for leg in call.legs)
-            ),
-            None,
-        )
+        return call_of(self.session, self.seq)
+
+    @property
+    def ours(self) -> Message | None:
+        """The request or notification of ours that can be sent again, or that cannot."""
+        return self.first if self.first.direction == "out" and self.first.kind != "invalid" else None
+
+    @property
+    def why_not(self) -> str:
+        return "" if self.ours is None else why_not(self.session, self.ours)
+
+    @property
+    def connected(self) -> bool:
+        return self.session.info.state == "ready"
+
+    @property
+    def stderr(self) -> list[StderrLine]:
+        """What the server wrote to its standard error while this went over the wire."""
+        since, until = self.first.at - STDERR_NEAR, self.halves[-1].message.at + STDERR_NEAR
+        of_probe = self.first.method == "server/discover"
+        lines = self.session.stderr.lines()
+        return [line for line in lines if since <= line.at <= until and (of_probe or not line.by_probe)]
 
 
 def _pair(session: Workspace, seq: int) -> list[Message]:
@@ -157,7 +185,7 @@ def answer_words(exchange: Exchange) -> str:
     return answer if exchange.answered_ms is None else f"{answer} after {format.duration(exchange.answered_ms)}"
 
 
-jinja.filters.update(answer_words=answer_words)
+jinja.filters.update(answer_words=answer_words, glyph=row.glyph)
 
 
 async def opened(session: Workspace, seq: int) -> Opened | None:
@@ -176,6 +204,6 @@ async def _tree(message: Message, raw: bytes | None) -> Html | None:
         return None
 
     def read() -> Html:
-        return json_tree.tree(jsontext.parse(raw).value, open_depth=3, label=f"Message {message.seq}")
+        return json_tree.tree(jsontext.parse(raw).value, open_depth=3, label=f"Message {message.number}")
 
     return await apart(read) if len(raw) > bounds.THREAD_ABOVE else read()

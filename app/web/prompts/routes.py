@@ -11,7 +11,7 @@ from starlette.responses import Response
 from app.core.calls import Call
 from app.core.rules import catalogue
 from app.sessions.lists import ListName
-from app.web.calls.card import CARDS, CallCard, recent_calls
+from app.web.calls.card import CARDS, CallCard, cards_of, recent_calls
 from app.web.calls.live import cards
 from app.web.door.denied import invalid
 from app.web.kit import request_bodies
@@ -37,7 +37,7 @@ class Prompt(Item):
     path: ClassVar[str] = "prompts"
     kind: ClassVar[str] = "prompt"
     heading: ClassVar[str] = "Prompts"
-    about: ClassVar[str] = "Conversations that the server begins for you. Names and descriptions are its words."
+    about: ClassVar[str] = "Prompt templates. Names and descriptions are the server's."
     none: ClassVar[str] = "The server declared `prompts` and listed none."
 
     @property
@@ -102,7 +102,7 @@ def _page(prompt: Prompt, values: dict[str, str], missing: list[str], filled_fro
         fields=fields,
         filled_from=filled_from,
         refused=bool(missing),
-        cards=[CallCard(prompt.session, call) for call in recent[:CARDS]],
+        cards=cards_of(prompt.session, recent[:CARDS]),
     )
 
 

@@ -20,7 +20,7 @@ from app.core.times import wire_time
 from app.sessions import Workspace
 from app.sessions.lists import ListName
 from app.sessions.resources import Watched
-from app.web.calls.card import CallCard
+from app.web.calls.card import CallCard, cards_of
 from app.web.calls.live import cards
 from app.web.door.denied import unknown
 from app.web.kit import request_bodies
@@ -40,7 +40,7 @@ _LONGEST = 8_000
 
 def resource_href(session: Workspace, uri: str) -> str:
     """The page of a resource."""
-    return f"/s/{session.id}/resources/one?{urlencode({'uri': uri})}"
+    return f"{session.base}/resources/one?{urlencode({'uri': uri})}"
 
 
 @dataclass(slots=True, frozen=True)
@@ -51,9 +51,7 @@ class Resource(Item):
     path: ClassVar[str] = "resources"
     kind: ClassVar[str] = "resource"
     heading: ClassVar[str] = "Resources"
-    about: ClassVar[str] = (
-        "What the server can be asked to show, by address. Names, descriptions and annotations are its words."
-    )
+    about: ClassVar[str] = "Resources, by URI. Names, descriptions and annotations are the server's."
     none: ClassVar[str] = "The server declared `resources` and listed none; it may still have templates."
 
     @classmethod
@@ -145,9 +143,7 @@ async def resource(request: Request) -> Response:
     recent = one.reads
     return await show(
         request,
-        lambda: ResourcePage(
-            shell(session, "resource", uri, of=uri), one, [CallCard(session, call) for call in recent]
-        ),
+        lambda: ResourcePage(shell(session, "resource", uri, of=uri), one, cards_of(session, recent)),
         lambda: {
             "uri": uri,
             "resource": one.raw,

@@ -30,7 +30,7 @@ class Template(Item):
     path: ClassVar[str] = "resources/templates"
     kind: ClassVar[str] = "resource template"
     heading: ClassVar[str] = "Resource templates"
-    about: ClassVar[str] = "Addresses with variables. Fill them in, and Parley expands them as RFC 6570 says."
+    about: ClassVar[str] = "URI templates (RFC 6570): fill in the variables, then read."
     none: ClassVar[str] = "The server declared `resources` and listed no templates."
 
     @property

@@ -23,4 +23,4 @@ async def options(request: Request) -> Response:
         # A form sends every field it shows; only what the person changed is a wish.
         changes = {key: value for key, value in changes.items() if value != now[key]}
     await session.change_options(changes)
-    return await done(request, f"/s/{session.id}", lambda: session.options.model_dump(mode="json"))
+    return await done(request, session.base, lambda: session.options.model_dump(mode="json"))

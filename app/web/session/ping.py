@@ -43,7 +43,7 @@ async def ping(request: Request) -> Response:
         session.pings.repeat(wanted.every_ms)
     else:
         await session.pings.ping(by=request.state.identity)
-    return await done(request, f"/s/{session.id}/logging", lambda: ping_json(session))
+    return await done(request, session.base, lambda: ping_json(session))
 
 
 def ping_json(session: Workspace) -> dict[str, Any]:

@@ -79,4 +79,4 @@ async def change(request: Request) -> Response:
     if len(wanted) > most:
         raise invalid({"/roots": [f"At most {most} roots."]})
     await session.set_roots(wanted)
-    return await go(request, f"/s/{session.id}/roots", lambda: roots_json(session))
+    return await go(request, f"{session.base}/roots", lambda: roots_json(session))

@@ -33,16 +33,23 @@ def stderr_json(session: Workspace) -> dict[str, Any]:
     """The same for scripts."""
     return {
         "lines": [
-            {"number": one.number, "time": wire_time(one.at), "text": one.text, "by_probe": one.by_probe}
+            {
+                "number": one.number,
+                "time": wire_time(one.at),
+                "text": one.text,
+                "by_probe": one.by_probe,
+                "earlier_start": one.earlier,
+            }
             for one in session.stderr.lines()
         ],
         "count": session.stderr.count,
         "by_probe": session.stderr.by_probe,
+        "earlier_start": session.stderr.earlier,
     }
 
 
 def _lines(view: View, had: int | None) -> Html:
-    fresh = [line for line in view.session.stderr.lines() if had is None or line.number > had]
+    fresh = [one for one in view.session.stderr.lines() if one.counts and (had is None or one.number > had)]
     return fragment("session/_stderr_lines.html", lines=fresh)
 
 
@@ -50,7 +57,12 @@ def _lines(view: View, had: int | None) -> Html:
     "stderr",
     # Lines that turned out to be of another kind than they were drawn as are drawn anew, with all others.
     Lines("#stderr", _ON, lambda view: (view.session.stderr.count, view.session.stderr.redrawn), _lines),
-    Part("#stderr-probe", _ON, lambda view: fragment("session/_stderr_probe.html", session=view.session)),
+    Part(
+        "#stderr-probe",
+        _ON,
+        lambda view: fragment("session/_stderr_probe.html", session=view.session),
+        version=lambda view: (view.session.stderr.by_probe, view.session.stderr.earlier),
+    ),
 )
 async def stderr(request: Request) -> Response:
     session: Workspace = request.state.session

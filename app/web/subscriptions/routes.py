@@ -106,4 +106,4 @@ def _find(request: Request) -> tuple[Workspace, Subscription]:
 
 
 async def _done(request: Request, session: Workspace, one: Subscription, status: int) -> Response:
-    return await done(request, f"/s/{session.id}/subscriptions", lambda: subscription_json(one), status)
+    return await done(request, f"{session.base}/subscriptions", lambda: subscription_json(one), status)

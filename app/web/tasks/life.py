@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from app.core.tasks.status import POLL, Visit
@@ -31,6 +31,10 @@ class LifeStep:
     """A status by its name on the wire, after the text."""
     seq: int | None
     end: bool = False
+    over: bool = False
+    """It ended without a result: the time was up, or the connection was."""
+    clock: str = ""
+    """When it was; `at` says how long that was after the beginning."""
 
 
 def folded(things: Iterable[T], key: Callable[[T], object], middle: Callable[[list[T]], U]) -> Iterator[T | U]:
@@ -49,5 +53,19 @@ def life(visits: Iterable[Visit], step: Callable[[Visit], LifeStep]) -> list[Lif
         more = f"{len(run) - 2} more polls, every {mean} on average"
         return LifeStep("", "fold", "", POLL, more, "", None)
 
+    visits = list(visits)
+    began = visits[0].at if visits else 0.0
+
+    def placed(visit: Visit) -> LifeStep:
+        made = step(visit)
+        after = f"+{format.duration(1000 * (visit.at - began))}" if visit.at > began else "0"
+        return replace(made, clock=made.at, at=after)
+
     lines = folded(visits, lambda visit: visit.what == POLL, polls)
-    return [step(one) if isinstance(one, Visit) else one for one in lines]
+    return [placed(one) if isinstance(one, Visit) else one for one in lines]
+
+
+def ended_words(visits: Iterable[Visit], now: float) -> str:
+    """How long ago the last thing of a life happened."""
+    last = max((visit.at for visit in visits), default=None)
+    return "" if last is None else f"ended {format.ago(now - last)}"

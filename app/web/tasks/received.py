@@ -12,9 +12,10 @@ from app.core.tasks.status import TERMINAL, Visit
 from app.core.times import wire_time
 from app.sessions import Workspace
 from app.web.asks.card import gist_of
+from app.web.asks.words import Written, written
 from app.web.kit import format
 from app.web.kit.words import ASK_KINDS
-from app.web.tasks.life import SHOWN, LifeStep, life
+from app.web.tasks.life import SHOWN, LifeStep, ended_words, life
 from app.web.tasks.sequence import Drawing, of_receiver_task
 
 TASK_WORDS = {
@@ -58,6 +59,17 @@ class ReceivedCard:
         return self.session.inbox.asks.get(self.task.ask_id or "")
 
     @property
+    def by(self) -> str:
+        """The rule or model that answered it."""
+        return self.task.by
+
+    @property
+    def written(self) -> str:
+        """Which model wrote the answer, and whether it was edited; "" when none did."""
+        wrote = Written() if self.ask is None else written(self.ask)
+        return f"written by {wrote.model}{', edited' if wrote.edited else ''}" if wrote.model else ""
+
+    @property
     def title(self) -> str:
         return "" if self.ask is None else gist_of(self.ask) or ASK_KINDS[self.ask.kind][1]
 
@@ -68,6 +80,11 @@ class ReceivedCard:
     @property
     def life(self) -> list[LifeStep]:
         return life(self.task.visits, lambda visit: _step(visit, self.task.method))
+
+    @property
+    def ended(self) -> str:
+        """How long ago it ended; "" while it lives."""
+        return "" if self.task.live else ended_words(self.task.visits, self.session.wall())
 
     @property
     def manners(self) -> list[Remark]:
@@ -81,7 +98,7 @@ class ReceivedCard:
 
     @property
     def sequence(self) -> Drawing:
-        return of_receiver_task(self.task)
+        return of_receiver_task(self.task, self.ask)
 
 
 _STEPS = {
@@ -104,7 +121,8 @@ def _step(visit: Visit, method: str) -> LifeStep:
         words = "Handed to you, now"
     text = words if wire else f"{words} {visit.text}".rstrip(" ,:")
     ends = visit.what == "status" and visit.text in TERMINAL
-    return LifeStep(format.clock(visit.at), side, glyph, code, text, wire, visit.seq, ends or visit.what == "expired")
+    over = visit.what in ("expired", "lost")
+    return LifeStep(format.clock(visit.at), side, glyph, code, text, wire, visit.seq, ends or over, over)
 
 
 def received_cards(session: Workspace) -> list[ReceivedCard]:

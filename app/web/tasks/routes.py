@@ -98,7 +98,7 @@ async def refresh(request: Request) -> Response:
     await request_bodies.nothing(request)
     session.client_tasks.refresh()
     listing = session.client_tasks.listing
-    return await done(request, f"/s/{session.id}/tasks", lambda: {"listing": listing.state}, 202)
+    return await done(request, f"{session.base}/tasks", lambda: {"listing": listing.state}, 202)
 
 
 async def poll(request: Request) -> Response:
@@ -120,7 +120,7 @@ async def _act(request: Request, act: Callable[[ClientTasks, ClientTask], object
     session: Workspace = request.state.session
     found = await _find(request)
     act(session.client_tasks, found)
-    return await done(request, f"/s/{session.id}/tasks/{found.id}", lambda: running_json(found), 202)
+    return await done(request, f"{session.base}/tasks/{found.id}", lambda: running_json(found), 202)
 
 
 async def result(request: Request) -> Response:

@@ -18,7 +18,7 @@ from app.sessions import Workspace
 from app.web.asks.card import asks_of
 from app.web.kit import format
 from app.web.kit.words import finding_json
-from app.web.tasks.life import SHOWN, LifeStep, life
+from app.web.tasks.life import SHOWN, LifeStep, ended_words, life
 from app.web.tasks.sequence import DONE_WORDS, Drawing, of_client_task
 
 WORDS = {
@@ -66,7 +66,8 @@ def _step(visit: Visit, task: ClientTask) -> LifeStep:
     if visit.what in DONE_WORDS:
         words = DONE_WORDS[visit.what]
         text = f"{words[0].upper()}{words[1:]}" + (f": {visit.text}" if visit.text and not wire else "")
-        return LifeStep(at, "parley", "", "", text, "", seq, visit.what == "lost")
+        over = visit.what == "lost"
+        return LifeStep(at, "parley", "", "", text, "", seq, over, over)
     words = {task.wire.get: "asked, and it was", task.wire.result: "waits for the result while it is"}.get(
         visit.what, "asked:"
     )
@@ -118,6 +119,11 @@ class RunningCard:
             return granted
         asked = "as asked" if task.requested_ttl == task.ttl else f"asked for {format.duration(task.requested_ttl)}"
         return f"{granted}, {asked}"
+
+    @property
+    def ended(self) -> str:
+        """How long ago it ended; "" while it lives."""
+        return "" if self.task.live else ended_words(self.task.visits, self.session.wall())
 
     @property
     def poll_ms(self) -> float:

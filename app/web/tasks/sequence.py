@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from app.core.asks import Ask
 from app.core.calls import Call
 from app.core.figures import measured
 from app.core.tasks.running import ClientTask
@@ -118,9 +119,9 @@ def of_client_task(session: Workspace, task: ClientTask) -> Drawing:
     return drawing(f"Task {task.id[1:]}", turns, live=live)
 
 
-def of_receiver_task(task: ReceiverTask) -> Drawing:
-    """A task that Parley executes for the server."""
-    turns: list[Turn] = []
+def of_receiver_task(task: ReceiverTask, ask: Ask | None = None) -> Drawing:
+    """A task that Parley executes for the server, and what a model did for its ask."""
+    turns: list[Turn] = [] if ask is None else _draft_turns(ask)
     for visit in task.visits:
         match visit.what:
             case "created":
@@ -131,7 +132,7 @@ def of_receiver_task(task: ReceiverTask) -> Drawing:
                 kind = "end" if visit.text in TERMINAL else "tells"
                 turns.append(Turn(visit.at, "parley", "server", _SHORT, visit.text, None, kind))
             case "answered":
-                turns.append(Turn(visit.at, "person", "parley", "", visit.text))
+                turns.append(Turn(visit.at, "parley" if task.by else "person", "parley", "", visit.text))
             case "expired" | "lost":
                 turns.append(Turn(visit.at, "parley", "parley", "", f"the record is {visit.what}", None, "end"))
             case "tasks/get":
@@ -205,16 +206,33 @@ DONE_WORDS = {
 """What Parley noticed or did by itself, in words."""
 
 
+def _draft_turns(ask: Ask) -> list[Turn]:
+    """What a model did for an ask: the request goes to it once a person has checked that, and its draft comes back."""
+    draft = ask.draft
+    if draft is None or draft.by.kind != "model":
+        return []
+    name = format.gist(draft.by.name, 40)
+    turns = [Turn(draft.started_at, "person", "parley", "", f"the request, for {name}")]
+    turns.append(Turn(draft.started_at, "parley", "parley", "", f"{name} writes"))
+    if draft.state == "ready":
+        turns.append(Turn(draft.updated_at, "parley", "person", "", "the draft, to check", None, "asks"))
+    elif draft.state == "failed":
+        turns.append(Turn(draft.updated_at, "parley", "person", "", f"{name} {draft.fault or 'failed'}", None, "asks"))
+    return turns
+
+
 def _ask_turns(session: Workspace, ids: Iterable[str]) -> list[Turn]:
     turns: list[Turn] = []
     for ask in (session.inbox.asks[one] for one in ids if one in session.inbox.asks):
         turns.append(Turn(ask.asked_at, "server", "parley", ask.method, "", ask.message_seq, "asks"))
         turns.append(Turn(ask.asked_at, "parley", "person", "", ask.message or ask.kind, None, "asks"))
+        turns += _draft_turns(ask)
         if ask.settled_at is None:
             continue
         if ask.state == "answered" and ask.answer is not None:
-            who: Lane = "parley" if ask.recorded else "person"
-            turns.append(Turn(ask.settled_at, who, "parley", "", ask.answer.action))
+            by = ask.answer.by.credit
+            who: Lane = "parley" if ask.recorded or by else "person"
+            turns.append(Turn(ask.settled_at, who, "parley", "", ask.answer.action + (f" by {by}" if by else "")))
             turns.append(Turn(ask.settled_at, "parley", "server", "", "the answer"))
         else:
             turns.append(Turn(ask.settled_at, "parley", "parley", "", f"the question is {ask.state}"))

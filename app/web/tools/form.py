@@ -15,6 +15,7 @@ from app.core import forms
 from app.core.calls import Call
 from app.core.forms import MISSING, Entries
 from app.core.json.text import Fault
+from app.store import SavedRequest
 from app.web.calls.card import is_call_of, recent_calls
 from app.web.door.denied import Fields
 from app.web.kit.templates import Context
@@ -23,6 +24,7 @@ from app.web.tools.tool import Tool
 Mode = Literal["form", "json"]
 Result = TypeVar("Result")
 
+_EMPTY = "Required and empty."
 _NOT_AN_OBJECT = "The arguments of a tool are a JSON object, like {}."
 
 
@@ -49,11 +51,25 @@ class Drawn:
     """What has no field to stand beside."""
     filled_from: str = ""
     """The number of the call whose arguments these are."""
+    saved: SavedRequest | None = None
+    """The saved request whose arguments these are."""
     looked_at: bool = False
     """It was compared with the schema."""
     ttl: str = ""
     """How long a task may live, as it was typed."""
     ttl_wrong: str = ""
+    asked: list[forms.Field] = field(default_factory=list)
+    """What must be there and is empty, when nothing else is wrong: the form asks about it before it is sent."""
+
+    @property
+    def fields(self) -> list[forms.Field]:
+        """The arguments that the schema names."""
+        return [one for one in self.tree.children if not one.more] if self.tree is not None else []
+
+    @property
+    def sends(self) -> int:
+        """How many of them are sent as the form stands."""
+        return sum(not one.unset for one in self.fields)
 
     @property
     def arguments(self) -> Any:
@@ -89,6 +105,8 @@ class ToolForm(Context):
     last: Call | None
     """The newest call of this tool, whose arguments can be taken again."""
     refused: bool
+    helper: list[forms.Field]
+    """What the arguments are, beside the box for JSON."""
 
 
 @dataclass(slots=True)
@@ -113,7 +131,7 @@ def from_value(schema: Any, value: Any) -> Drawn:
     """The form for a value; for one that is no object the JSON box, where everything can stand."""
     if value is not MISSING and not isinstance(value, dict):
         return Drawn("json", text=forms.to_json_text(value), value=value)
-    tree = forms.build(schema, value)
+    tree = forms.build(schema, value, prefill=False)
     return Drawn("form", tree=tree, value=value)
 
 
@@ -126,7 +144,7 @@ def from_form(schema: Any, form: Entries) -> Drawn:
         if typed.problem is not None:
             drawn.unreadable[""] = [typed.problem]
         return drawn
-    tree = forms.build(schema, form=form)
+    tree = forms.build(schema, form=form, prefill=False)
     filled = forms.read(tree)
     return Drawn("form", tree=tree, value=filled.value, unreadable=filled.errors, empty=frozenset(filled.empty))
 
@@ -141,6 +159,19 @@ def checked(schema: Any, drawn: Drawn) -> Drawn:
     for pointer, sentences in forms.validate(schema, drawn.arguments).items():
         drawn.wrong.setdefault(pointer, []).extend(one for one in sentences if one not in drawn.wrong.get(pointer, []))
     return drawn
+
+
+def asks(drawn: Drawn) -> bool:
+    """Whether all that speaks against sending is that something required is empty. Then that is asked about."""
+    if drawn.mode != "form" or drawn.tree is None:
+        return False
+    blank = [one for one in drawn.tree.walk() if one.blank and (one.word or one.kind in ("text", "long"))]
+    places = {one.pointer for one in blank}
+    if not blank or not places >= {*drawn.wrong, *drawn.unreadable}:
+        return False
+    drawn.asked, drawn.unreadable = blank, {}
+    drawn.wrong = {place: [_EMPTY] for place in places}
+    return True
 
 
 def switched(schema: Any, drawn: Drawn, to: str) -> Drawn:
@@ -172,8 +203,12 @@ def unchecked_words(schema: Any) -> str:
 
 
 async def tool_form(tool: Tool, drawn: Drawn, *, refused: bool = False) -> ToolForm:
-    unchecked = await off(tool.heavy, lambda: unchecked_words(tool.schema))
-    return ToolForm(tool, drawn, unchecked, last_call(tool), refused)
+    def look() -> tuple[str, list[forms.Field]]:
+        tree = forms.build(tool.schema, prefill=False) if drawn.mode == "json" else None
+        return unchecked_words(tool.schema), [] if tree is None else [one for one in tree.children if not one.more]
+
+    unchecked, helper = await off(tool.heavy, look)
+    return ToolForm(tool, drawn, unchecked, last_call(tool), refused, helper)
 
 
 def last_call(tool: Tool) -> Call | None:
@@ -184,4 +219,4 @@ def last_call(tool: Tool) -> Call | None:
 def in_json_box(schema: Any, drawn: Drawn) -> Drawn:
     """A form that nobody has touched, in the JSON box. Where there is nothing yet, a value to start from."""
     value = forms.skeleton(schema) if drawn.value is MISSING else drawn.value
-    return Drawn("json", text=forms.to_json_text(value), value=value, filled_from=drawn.filled_from)
+    return Drawn("json", text=forms.to_json_text(value), value=value, filled_from=drawn.filled_from, saved=drawn.saved)

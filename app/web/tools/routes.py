@@ -15,15 +15,17 @@ from starlette.responses import Response
 
 from app.core import forms
 from app.core.calls import Call
+from app.core.errors import Conflict
 from app.core.forms import MISSING, Entries
 from app.core.rules import catalogue
 from app.core.wire import Finding
-from app.web.calls.card import CARDS, CallCard, is_call_of, recent_calls
+from app.web.calls.card import CARDS, CallCard, cards_of, is_call_of, recent_calls
 from app.web.calls.live import cards
 from app.web.door.denied import invalid
 from app.web.kit import request_bodies
 from app.web.kit.frame import Shell, shell
 from app.web.kit.responses import by_htmx, in_json, show, show_page, started, wants_json
+from app.web.kit.starting import is_off, reconnected
 from app.web.lists.keys import name_of
 from app.web.lists.routes import ListRoutes
 from app.web.live.page import page
@@ -33,6 +35,7 @@ from app.web.tools.form import (
     Drawn,
     ToolForm,
     arguments_of_call,
+    asks,
     checked,
     from_form,
     from_value,
@@ -65,7 +68,7 @@ def _page(part: ToolForm) -> ToolPage:
     return ToolPage(
         **part.values(),
         shell=shell(session, "tool", tool.label, of=tool.key, tool_key=tool.key),
-        cards=[CallCard(session, call) for call in recent[:CARDS]],
+        cards=cards_of(session, recent[:CARDS]),
     )
 
 
@@ -98,10 +101,19 @@ def _of_tool(view: View, call: Call) -> bool:
 
 @page("tool", cards(_of_tool))
 async def tool(request: Request) -> Response:
-    """The page of a tool, its form filled as in its newest call, or as in the call `from`; `as=json` in the box."""
+    """The page of a tool, its form filled as in its newest call, as in the call `from`, or as in the saved request
+    `saved`; `as=json` in the box."""
     tool = await Tool.named(request)
     if wants_json(request):
         return await in_json(lambda: _json(tool))
+    kept = tool.session.saved.find(request.query_params.get("saved", ""))
+    if kept is not None and (kept.method, kept.subject) == ("tools/call", tool.name):
+        value = (kept.params or {}).get("arguments", MISSING)
+        drawn = await off(tool.heavy or weighs(value), lambda: from_value(tool.schema, value))
+        drawn.saved = kept
+        if request.query_params.get("as") == "json":
+            drawn = await off(tool.heavy, lambda: in_json_box(tool.schema, drawn))
+        return await show_page(request, _page(await tool_form(tool, drawn)))
     wanted = request.query_params.get("from")
     call = tool.session.calls.get(wanted) if wanted else last_call(tool)
     if call is not None and not is_call_of(call, tool.name):
@@ -173,11 +185,17 @@ async def call(request: Request) -> Response:
             raise invalid({"/ttl": [drawn.ttl_wrong]})
         return await _answer(request, tool, drawn, 422)
     faulty = bool(drawn.unreadable or drawn.wrong)
+    if not wants_json(request) and not entries.first("_force") and asks(drawn):
+        drawn.place()
+        return await _answer(request, tool, drawn, 422)
     if faulty and (drawn.no_json or not entries.first("_force")):
         drawn.place()
         if wants_json(request):
             raise invalid({**drawn.wrong, **drawn.unreadable})
         return await _answer(request, tool, drawn, 422, refused=True)
+    again = is_off(tool.session) and (bool(entries.first("_reconnect")) or not wants_json(request))
+    if again and not await reconnected(request, tool.session):
+        return await _not_reconnected(request, tool, entries, much=much)
     sent = tool.session.start_call(
         "tools/call",
         {"name": tool.name, "arguments": drawn.arguments},
@@ -193,6 +211,18 @@ async def call(request: Request) -> Response:
     fresh = await off(tool.heavy or much, lambda: from_form(tool.schema, entries))
     fresh.ttl = drawn.ttl
     return await _answer(request, tool, fresh)
+
+
+async def _not_reconnected(request: Request, tool: Tool, entries: Entries, *, much: bool) -> Response:
+    """The server did not come back, so nothing was sent. The banner says why, and the form stays as it was typed."""
+    trouble = tool.session.info.trouble
+    if wants_json(request):
+        raise Conflict(f"Not sent: {'the connection was closed.' if trouble is None else trouble.message}")
+    if by_htmx(request):
+        return Response(status_code=204, headers={"parley-not-sent": "1"})  # the page keeps its form as it is
+    typed = await off(tool.heavy or much, lambda: from_form(tool.schema, entries))
+    typed.ttl = entries.first("_ttl") or ""
+    return await _answer(request, tool, typed, 409)
 
 
 def _ttl(entries: Entries, drawn: Drawn) -> int | None:

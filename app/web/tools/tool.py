@@ -9,45 +9,20 @@ from typing import Any, ClassVar
 
 from app.core.tasks.running import Support, support_of
 from app.sessions.lists import ListName
+from app.store import SavedRequest
 from app.web.kit import format, json_tree
 from app.web.kit.words import text_of
 from app.web.lists.item import Item
 
 HEAVY = 64 * 1024
 """A schema or a form with more text than this is handled in a thread."""
-_ARGUMENTS = 200
+_NAMED = 12
 _HINTS = {
-    "readOnlyHint": ("only reads", "changes things"),
-    "destructiveHint": ("may destroy", "does not destroy"),
-    "idempotentHint": ("repeatable", "not repeatable"),
-    "openWorldHint": ("reaches outside", "stays inside"),
+    "readOnlyHint": ("read-only", "not read-only"),
+    "destructiveHint": ("destructive", "non-destructive"),
+    "idempotentHint": ("idempotent", "not idempotent"),
+    "openWorldHint": ("open world", "closed world"),
 }
-
-
-@dataclass(slots=True, frozen=True)
-class Argument:
-    """One argument of a tool, with its schema."""
-
-    given_name: str
-    schema: Any
-    required: bool
-
-    @property
-    def name(self) -> str:
-        long = len(self.given_name) > json_tree.MAX_KEY
-        return format.gist(self.given_name, json_tree.MAX_KEY) if long else self.given_name
-
-    @property
-    def _said(self) -> dict[str, Any]:
-        return self.schema if isinstance(self.schema, dict) else {}
-
-    @property
-    def description(self) -> str:
-        return text_of(self._said.get("description")) or text_of(self._said.get("title"))
-
-    @property
-    def default(self) -> str:
-        return format.gist(self._said["default"], 60) if "default" in self._said else ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +33,7 @@ class Tool(Item):
     path: ClassVar[str] = "tools"
     kind: ClassVar[str] = "tool"
     heading: ClassVar[str] = "Tools"
-    about: ClassVar[str] = "As the server listed them. Names, descriptions and annotations are its words."
+    about: ClassVar[str] = "Names, descriptions and annotations are the server's."
     none: ClassVar[str] = "The server declared `tools` and listed none."
     read_on_sight: ClassVar[bool] = False
 
@@ -74,13 +49,17 @@ class Tool(Item):
     @property
     def detail(self) -> str:
         """The names of its arguments."""
-        return ", ".join(one.name for one in self._arguments(12)) or "no arguments"
+        schema = self.said.get("inputSchema")
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        named = islice(properties, _NAMED) if isinstance(properties, dict) else ()
+        short = (format.gist(one, json_tree.MAX_KEY) if len(one) > json_tree.MAX_KEY else one for one in named)
+        return ", ".join(short) or "no arguments"
 
     @property
-    def hints(self) -> tuple[str, ...]:
-        """What the server says about it, in words."""
+    def hints(self) -> dict[str, str]:
+        """What the server says about it, in words, by the name of the hint."""
         given = self._annotations
-        return tuple(words[not given[key]] for key, words in _HINTS.items() if isinstance(given.get(key), bool))
+        return {key: words[not given[key]] for key, words in _HINTS.items() if isinstance(given.get(key), bool)}
 
     @property
     def task(self) -> str:
@@ -90,8 +69,8 @@ class Tool(Item):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        task = self.task
-        return (*self.hints, task) if task else self.hints
+        hints = tuple(self.hints.values())
+        return (*hints, self.task) if self.task else hints
 
     @property
     def schema(self) -> Any:
@@ -104,17 +83,9 @@ class Tool(Item):
         return weighs(self.schema)
 
     @property
-    def arguments(self) -> list[Argument]:
-        """The arguments that its schema names; [] when that is no object schema."""
-        return self._arguments(_ARGUMENTS)
-
-    def _arguments(self, most: int) -> list[Argument]:
-        schema = self.said.get("inputSchema")
-        if not isinstance(schema, dict) or not isinstance(properties := schema.get("properties"), dict):
-            return []
-        wanted = schema.get("required")
-        required = {one for one in wanted if isinstance(one, str)} if isinstance(wanted, list) else set()
-        return [Argument(name, sub, name in required) for name, sub in islice(properties.items(), most)]
+    def saved(self) -> list[SavedRequest]:
+        """The calls of it that somebody saved."""
+        return self.session.saved.of("tools/call", self.name)
 
     @property
     def support(self) -> Support:

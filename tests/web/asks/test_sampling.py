@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.web.asks.sampling import edit_fields, edited, sampling_view
+from app.web.asks.sampling import drawn_from, edit_fields, edited, sampling_view
 
 REQUEST: dict[str, Any] = {
     "systemPrompt": "You are kind.",
@@ -92,6 +92,20 @@ def test_json_that_was_changed_counts_before_the_fields() -> None:
     assert edited(REQUEST, typed(json=json.dumps(whole), system="ignored")) == (whole, {})
     request, errors = edited(REQUEST, typed(json="{"))
     assert request == REQUEST and set(errors) == {"/request"}
+
+
+@pytest.mark.requirement("R3-02", "S001 modifications")
+def test_a_form_that_is_older_than_an_edit_takes_nothing_back() -> None:
+    now = {**REQUEST, "maxTokens": 7}
+    old = {"edit-of": drawn_from(REQUEST)}
+    assert edited(now, {**typed(), **old}, REQUEST) == (now, {}), "nobody touched it"
+    request, errors = edited(now, {**typed(system="Be brief"), **old}, REQUEST)
+    assert errors == {} and request == {**now, "systemPrompt": "Be brief"}, "what was typed counts, and nothing else"
+    short = {**now, "messages": REQUEST["messages"][:1]}
+    request, errors = edited(short, {**typed(**{"1_0": "No"}), **old}, REQUEST)
+    assert set(errors) == {"/request"} and request == short, "there is no such message any more"
+    older = {"edit-of": drawn_from({**REQUEST, "maxTokens": 9})}
+    assert set(edited(now, {**typed(maxTokens="9"), **older}, REQUEST)[1]) == {"/request"}, "nobody knows from what"
 
 
 @pytest.mark.requirement("R3-02")

@@ -13,8 +13,8 @@ import pytest
 from app.core.calls import Call
 from app.core.wire import Finding
 from app.sessions import Session
-from app.web.calls import media
 from app.web.calls.card import CallCard, error_name
+from app.web.kit import media
 from tests.web.asgi import Visitor
 
 EVIL = "<script>alert(1)</script>"
@@ -69,7 +69,8 @@ async def test_an_image_is_shown_from_its_own_address_under_its_own_policy(clien
     assert page.count("<img ") == 2
     assert page.count("<audio ") == 1
     assert f'<img src="{base}/{sha(png())}?call=c1"' in page
-    assert "data:image" not in page
+    ours = '<link rel="icon" href="data:image/svg+xml,'
+    assert page.count("data:image") == page.count(ours) == 1
     for raw, kind in ((png(), "image/png"), (WAV, "audio/wav")):
         for query in ("?call=c1", ""):
             answer = await client.get(f"{base}/{sha(raw)}{query}")
@@ -142,9 +143,13 @@ async def test_a_large_result_comes_in_parts(client: Visitor, victim: Session):
         assert card.too_large
         base = f"/s/{victim.id}/calls/{cid}"
         shown = await client.get(f"{base}/shown", hx_request="true")
-        assert "data-more=" in shown.text
-        assert len(shown.text) < 200_000
-        assert EVIL not in shown.text
+        assert 'data-rows="100"' in shown.text and "data-more=" not in shown.text
+        assert f'id="call-{cid}-views"' in shown.text  # which ways there are is known only now
+        as_tree = await client.get(f"{base}/shown?view=tree", hx_request="true")
+        assert "data-more=" in as_tree.text
+        for drawn in (shown.text, as_tree.text):
+            assert len(drawn) < 200_000
+            assert EVIL not in drawn
         assert len((await client.get(base)).text) < 1_000_000
         more = await client.get(f"{base}/branch?root={root}&pointer=&offset=19998")
         assert more.text.count("item 1999") == 2
@@ -178,6 +183,18 @@ async def test_a_result_is_a_download(client: Visitor, victim: Session):
     assert (await client.get(f"/s/{victim.id}/calls/c1/result")).status == 404
 
 
+async def test_a_place_far_down_a_large_tree_comes_without_what_is_before_it(client: Visitor, victim: Session):
+    keep(victim, {"content": [], "structuredContent": [{"n": n} for n in range(20_000)]})
+    base = f"/s/{victim.id}/calls/c1/branch?root=%2FstructuredContent&pointer="
+    drawn = (await client.get(f"{base}&offset=600&around=15000")).text
+    assert 'data-k="15000"' in drawn and 'data-k="700"' not in drawn
+    assert 'data-more="600" data-until="14997"' in drawn
+    before = (await client.get(f"{base}&offset=14990&until=14997")).text
+    assert 'data-k="14996"' in before and 'data-k="14997"' not in before and "data-more" not in before
+    for wrong in ("offset=600&around=20000", "offset=600&around=5", "offset=0&until=9&around=9", "around=x"):
+        assert (await client.get(f"{base}&{wrong}")).status == 404
+
+
 async def test_text_that_is_json_is_a_tree_and_stays_readable_as_text(client: Visitor, victim: Session):
     keep(
         victim,
@@ -185,19 +202,68 @@ async def test_text_that_is_json_is_a_tree_and_stays_readable_as_text(client: Vi
     )
     page = (await client.get(f"/s/{victim.id}/calls/c1")).text
     assert "which is JSON" in page
-    assert "As text" in page
     assert "{not json" in page
+    text = (await client.get(f"/s/{victim.id}/calls/c1/shown?view=text")).text
+    assert "{&#34;a&#34;: [1, {&#34;b&#34;: null}]}" in text and "<details" not in text
+    assert (await client.get(f"/s/{victim.id}/calls/c1/shown?view=song")).status == 422
 
 
-async def test_a_text_that_repeats_the_structured_content_stands_folded_below_it(client: Visitor, victim: Session):
+@pytest.mark.requirement("U-M14")
+async def test_a_text_that_repeats_the_structured_content_is_not_drawn_twice(client: Visitor, victim: Session):
     value = {"a": [1, {"b": None}], "c": 2.5}
     text = '{"c": 2.5, "a": [1, {"b": null}]}'
     keep(victim, {"content": [{"type": "text", "text": text}], "structuredContent": value})
     page = (await client.get(f"/s/{victim.id}/calls/c1")).text
     assert "which is JSON" not in page
-    assert page.index("Structured content</p>") < page.index("The text says the same</summary>")
-    assert text.replace('"', "&#34;") in page
-    assert "Search in it" not in page  # three lines are seen at a glance
+    assert 'title="Text (identical)"' in page
+    assert text.replace('"', "&#34;") not in page
+    as_text = (await client.get(f"/s/{victim.id}/calls/c1/shown?view=text&alone")).text
+    assert text.replace('"', "&#34;") in as_text and 'class="json' not in as_text
+
+
+@pytest.mark.requirement("U-M14")
+@pytest.mark.parametrize(
+    ("value", "texts", "view"),
+    [
+        ("Fair wind", ["Fair wind"], "text"),
+        (42, ["42"], "text"),
+        (None, ["null"], "text"),
+        (["a", "b"], ["a", "b"], "tree"),
+        ([{"n": 1}, {"n": 2}], ['{"n": 1}', '{"n": 2}'], "table"),
+        ([{"n": 1}, {"n": 2}], ['[{"n": 1}, {"n": 2}]'], "table"),
+    ],
+)
+async def test_what_fastmcp_wraps_is_not_drawn_twice(
+    client: Visitor, victim: Session, value: Any, texts: list[str], view: str
+):
+    content = [{"type": "text", "text": text} for text in texts]
+    keep(victim, {"content": content, "structuredContent": {"result": value}})
+    page = (await client.get(f"/s/{victim.id}/calls/c1")).text
+    assert f'data-view="{view}" aria-pressed="true"' in page
+    assert 'title="Text (identical)"' in page
+    assert page.count('<div class="block"') == 1
+    tree = (await client.get(f"/s/{victim.id}/calls/c1/shown?view=tree")).text
+    assert 'class="jk">result' in tree and tree.count('<div class="block"') == 1
+
+
+@pytest.mark.requirement("U-S5")
+async def test_a_list_of_equal_objects_is_a_table(client: Visitor, victim: Session):
+    rows = [{"id": n, "name": f"item {n}", "more": {"x": n}, "text": "12"} for n in range(300)]
+    keep(victim, {"content": [], "structuredContent": {"total": 300, "rows": rows, "next": None}})
+    base = f"/s/{victim.id}/calls/c1"
+    card = (await client.get(f"{base}/shown")).text
+    assert "<code>/rows</code>" in card and "300 rows, 4 columns" in card
+    assert '<code>total</code> <code class="jn">300</code>' in card
+    assert card.count("<tr data-k=") == 100 and "Show 200 more of 200" in card
+    assert '<td class="nm">item 7</td>' in card and '<td class="js">&#34;12&#34;</td>' in card
+    assert "<details" not in card
+    down = (await client.get(f"{base}/table?root=%2FstructuredContent&sort=id&down=1&id=t")).text
+    assert down.index('data-k="299"') < down.index('data-k="298"') and 'aria-sort="descending"' in down
+    rest = (await client.get(f"{base}/table?root=%2FstructuredContent&offset=100")).text
+    assert 'data-k="100"' in rest and 'data-k="299"' in rest and 'data-k="99"' not in rest
+    assert (await client.get(f"{base}/table?root=%2FstructuredContent&offset=x")).status == 422
+    keep(victim, {"content": [], "structuredContent": {"one": 1}}, cid="c2")
+    assert (await client.get(f"/s/{victim.id}/calls/c2/table?root=%2FstructuredContent")).status == 404
 
 
 @pytest.mark.parametrize("text", ['{"n": true}', '{"n": 1.5}', '{"n": 1, "m": 2}', '{"n": [1]}', '[{"n": 1}]'])
@@ -207,7 +273,7 @@ async def test_a_text_that_says_something_else_is_shown_beside_the_structured_co
     keep(victim, {"content": [{"type": "text", "text": text}], "structuredContent": {"n": 1}})
     page = (await client.get(f"/s/{victim.id}/calls/c1")).text
     assert "which is JSON" in page
-    assert "The text says the same" not in page
+    assert "Text (identical)" not in page
 
 
 async def test_what_findings_point_to_is_marked_and_nothing_that_only_looks_like_it(client: Visitor, victim: Session):
@@ -224,7 +290,7 @@ async def test_what_findings_point_to_is_marked_and_nothing_that_only_looks_like
 
 async def test_a_large_value_can_be_searched(client: Visitor, victim: Session):
     keep(victim, {"content": [], "structuredContent": [{"number": n} for n in range(300)]})
-    assert "Search in it" in (await client.get(f"/s/{victim.id}/calls/c1")).text
+    assert "Find in result" in (await client.get(f"/s/{victim.id}/calls/c1")).text
 
 
 async def test_contents_of_a_resource_are_shown_by_their_kind(client: Visitor, victim: Session):

@@ -14,7 +14,7 @@ from tests.web.shelf import HTMX
 async def test_the_composer_checks_warns_sends_and_marks_what_was_forced(opened: Any):
     one = await opened(capabilities={"tools": {}})
     page = await one.page("/compose?method=resources/read")
-    assert '"uri": ""' in page and "This will be forced." in page and '<option value="tools/call"' in page
+    assert '"uri": ""' in page and "Not offered." in page and '<option value="tools/call"' in page
     checked = await one.form("/compose/check", {"method": "tools/list", "params": '{"a": }'}, **HTMX)
     assert "That is not JSON" in checked.text and "column 7" in checked.text and "forced" not in checked.text
     assert "a JSON object" in (await one.form("/compose/check", {"method": "x/y", "params": "[1]"}, **HTMX)).text

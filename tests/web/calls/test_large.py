@@ -136,6 +136,15 @@ async def test_m08_a_key_of_megabytes_makes_no_page_of_megabytes(client: Visitor
 
 
 @pytest.mark.requirement("M08")
+@pytest.mark.parametrize(("head", "tail"), [('[{"a":1},{"a":2,"', '":1}]'), ('{"', '":[{"a":1},{"a":2}]}')])
+async def test_m08_a_key_of_megabytes_makes_no_table(client: Visitor, peer: Session, head: str, tail: str):
+    before = REPLY + '{"content":[],"structuredContent":{"rows":' + head
+    call = await call_tool(peer, "torrent", torrent(before, "k", f"{tail}}}}}}}", 3_000_000))
+    for path in (f"calls/{call.id}", f"calls/{call.id}/shown"):
+        assert len((await client.get(f"/s/{peer.id}/{path}")).body) < 300_000
+
+
+@pytest.mark.requirement("M08")
 @pytest.mark.parametrize("length", [100_000, 1_000_000])
 async def test_m08_a_long_name_in_a_schema_or_in_arguments_is_cut_too(client: Visitor, peer: Session, length: int):
     long = "n" * length

@@ -125,7 +125,7 @@ async def test_recent_targets_survive_a_restart(app: Starlette, client: Visitor,
         (one,) = await listed(later)
         assert one["digest"] == target_digest(target)
         asked = await later.form("/s", {"recent": one["id"]})
-        assert "Start this command?" in asked.text  # consent ends with the process
+        assert asked.status == 303, "what was agreed to is remembered with it"
 
 
 # ----------------------------------------------------------------------------------------------------------- secrets
@@ -139,7 +139,7 @@ SECRETS = {
 
 
 async def test_secrets_stay_when_they_are_left_blank(app: Starlette, client: Visitor, settings: Settings):
-    server = StdioTarget(command="server", args=("--a b",))
+    server = StdioTarget(command="python3", args=("--a b",))
     assert (await client.form("/targets", form_of(server, **SECRETS))).status == 303
     kept = kept_of(app)
     assert kept.target.env == {"DESK_DB": "dev.db", "PLAIN": "canary-1", "API_KEY": "canary-2"}
@@ -159,19 +159,19 @@ async def test_secrets_stay_when_they_are_left_blank(app: Starlette, client: Vis
 
 
 async def test_another_identity_cannot_borrow_a_secret(app: Starlette, client: Visitor, mallory: Visitor):
-    server = StdioTarget(command="server")
+    server = StdioTarget(command="python3")
     await client.form("/targets", form_of(server, **SECRETS))
     blank = {**SECRETS, "env_value": ["", "", "", ""], "like": kept_of(app).id}
     asked = await mallory.form("/s", form_of(server, **blank))
     digest = re.findall(r'name="confirm" value="(\w+)"', asked.text)[0]
-    (found,) = [one[1] for key, one in app.state.proposals._kept.items() if key[1] == digest]
+    (found,) = [one[1][0] for key, one in app.state.proposals._kept.items() if key[1] == digest]
     assert set(found.env.values()) == {""}
 
 
 async def test_secrets_are_asked_for_again_after_a_restart(
     app: Starlette, client: Visitor, settings: Settings, tmp_path: Path
 ):
-    server = StdioTarget(command="server")
+    server = StdioTarget(command="python3")
     await client.form("/targets", form_of(server, name="Desk", **SECRETS))
     await app.state.registry.close_all()
     for file in sorted((tmp_path / "data").glob("*")):
@@ -190,7 +190,7 @@ async def test_secrets_are_asked_for_again_after_a_restart(
 
 
 async def test_a_mask_that_stands_for_nothing_any_more_says_so(app: Starlette, client: Visitor, settings: Settings):
-    server = StdioTarget(command="server", args=("--api-key=canary",))
+    server = StdioTarget(command="python3", args=("--api-key=canary",))
     await client.form("/targets", form_of(server))
     keep, again = "Leave it to keep the value", "It was not kept on disk"
     page = (await client.get(f"/?target={kept_of(app).id}")).text
@@ -275,13 +275,13 @@ def test_what_cannot_be_used_is_said_by_entry():
     assert [one.target for one in found] == [None] * 4
     assert all(one.problem for one in found)
     (note,) = mcp_json.read('{"command": "x", "env": {"K": "${input:key}"}}')
-    assert "${input:key}" in note.note
+    assert note.note == "Asks for key."
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"mcpServers": {\n  "a": {"command": "x",}\n}}', "line 2, column"),
+        ('{"mcpServers": {\n  "a": {"command": "x",,}\n}}', "line 2, column"),
         ("", "Paste"),
         ("[]", "JSON object"),
         ("{}", "no server"),
@@ -301,7 +301,7 @@ def paste(value: Any) -> dict[str, Any]:
 
 
 async def test_one_pasted_entry_goes_straight_to_the_question(client: Visitor):
-    asked = await client.form("/s", paste({**ONE, "env": {"API_KEY": "canary"}}))
+    asked = await client.form("/s", paste({**ONE, "command": "python3", "cwd": "/", "env": {"API_KEY": "canary"}}))
     assert "Start this command?" in asked.text
     assert "canary" not in asked.text
 
@@ -445,3 +445,18 @@ async def test_m10_a_target_that_could_not_be_saved_is_not_called_saved(
     assert "Saving is off: " in (await client.get("/")).text
     (tmp_path / "data" / FILE).unlink()
     assert (await script.post("/targets", {"target": {"transport": "http", "url": "http://h/4"}})).status == 201
+
+
+@pytest.mark.requirement("S15")
+async def test_what_somebody_else_forgot_is_as_unknown_as_what_never_was(
+    client: Visitor, script: Visitor, mallory: Visitor
+):
+    target = {"transport": "http", "url": "http://127.0.0.1:9/mcp"}
+    saved = (await script.post("/targets", {"target": target, "name": "Far"})).json()
+    never = await mallory.post("/targets/never-was/restore")
+    for _ in range(2):
+        theirs = await mallory.post(f"/targets/{saved['id']}/restore")
+        assert (theirs.status, theirs.body) == (404, never.body)
+        await client.form(f"/targets/{saved['id']}/delete")
+    assert (await client.form(f"/targets/{saved['id']}/restore")).status == 303
+    assert (await script.post(f"/targets/{saved['id']}/restore")).status == 409, "it is there, and its owner may know"

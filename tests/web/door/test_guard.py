@@ -287,10 +287,8 @@ async def test_a_websocket_is_turned_away(app: Starlette):
 async def test_the_page_of_a_session_that_is_no_more_says_once_why(client: Visitor):
     answer = await client.send("GET", "/s/r0-neverwas/log", {"accept": "text/html"})
     assert answer.status == 404
-    assert (
-        answer.text.count("<p><b>There is no such session. It may have been closed, or Parley was started anew.") == 1
-    )
-    assert "never existed" not in answer.text and "Your open sessions are on the first page." in answer.text
+    assert answer.text.count("<p><b>There is no such session. It may have been closed, or Parley was restarted.") == 1
+    assert "never existed" not in answer.text and "Your open sessions are on the home page." in answer.text
 
 
 @pytest.mark.requirement("S15")

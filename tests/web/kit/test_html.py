@@ -1,6 +1,7 @@
 """Values to markup: nothing a server says becomes markup, and nothing it says is without a limit."""
 
 import base64
+import re
 import time
 from contextlib import suppress
 from html.parser import HTMLParser
@@ -71,6 +72,19 @@ def test_escaped_text_is_text(text: str):
     assert parsed(escaped).found == []
 
 
+@given(st.text("`ab \u202e\U000e0060\U000e0061\U000e003c"))
+def test_names_in_backticks_are_elements_of_their_own_whatever_is_hidden_between_them(text: str):
+    """A hidden character may write out as a backtick too."""
+    opened: list[str] = []
+    for end, tag in re.findall(r"<(/?)(\w+)", html.drawn(html.told(text))):
+        if not end:
+            opened.append(tag)
+        else:
+            assert opened.pop() == tag
+    assert opened == []
+    assert str(html.told("`a\u202eb`")).startswith("<code>")
+
+
 @given(st.text())
 def test_what_hides_or_reorders_text_is_written_out(text: str):
     assert not set(html.visible(text)) & set("\u202e\u2066\u2028\ufeff\x1b\x07\x00")
@@ -124,7 +138,7 @@ def test_a_row_says_its_side_its_kind_and_its_findings():
     assert "received" in row
     assert "i-res" in row
     assert "14.4 s" in row
-    assert "R5-29 +1" in row
+    assert '</svg>2<span class="sr"> findings</span>' in row
     assert "22:13:20.118" in row
 
 
@@ -144,7 +158,9 @@ def test_durations(ms: float | None, words: str):
     assert format.duration(ms) == words
 
 
-@pytest.mark.parametrize(("n", "words"), [(0, "0 B"), (999, "999 B"), (1127, "1.1 kB"), (3_200_000, "3.2 MB")])
+@pytest.mark.parametrize(
+    ("n", "words"), [(0, "0 B"), (999, "999 B"), (1127, "1.1 kB"), (3_200_000, "3.2 MB"), (2**32, "4.3 GB")]
+)
 def test_sizes(n: int, words: str):
     assert format.size(n) == words
 
@@ -218,22 +234,34 @@ def test_a_search_finds_keys_and_values_in_their_order():
     assert json_tree.find(value, "12") == [("/list/1", 12)]
     assert json_tree.find(value, "null") == [("/list/2", None)]
     assert len(json_tree.find(["x"] * 1_000, "x")) == 50
-    html = str(json_tree.hits(json_tree.find({"<script>": "<script>"}, "script"), "/s/x?root="))
+    html = str(json_tree.hits(json_tree.find({"<script>": "<script>"}, "script")))
     assert "<script>" not in html
 
 
 def test_rows_that_repeat_may_be_folded_and_what_is_remarkable_never():
     finding = Finding("R5-29", "must", "x")
-    for polled in (
-        message(method="tasks/get"),
-        message(method="x", quiet=True),
-        message(method="ping", kind="response"),
-    ):
-        assert "data-poll=" in log_row(polled, (), "/s/a")
-        assert "data-poll=" not in log_row(polled, (finding,), "/s/a")
-    for other in (message(), message(method="ping", kind="error"), message(method=None, kind="response")):
-        assert "data-poll=" not in log_row(other, (), "/s/a")
-    assert "<b>" not in log_row(message(method='"><b>', quiet=True), (), "/s/a")
+    polled = message(method="tasks/get", fold="tasks/get t7")
+    assert 'data-fold="tasks/get t7"' in log_row(polled, (), "/s/a")
+    assert "data-fold" not in log_row(polled, (), "/s/a", folds=False)
+    assert "data-fold" not in log_row(polled, (finding,), "/s/a")
+    assert "data-fold" not in log_row(message(method="ping", kind="error", fold="ping"), (), "/s/a")
+    assert "data-fold" not in log_row(message(), (), "/s/a")
+
+
+@pytest.mark.requirement("U-S6")
+def test_what_matters_less_is_grey_and_only_requests_are_bold():
+    refused = message(method="server/discover", kind="error", gist="-32601 Method not found")
+    assert 'class="m grey"' in log_row(refused, (), "/s/a")
+    assert "-32601, older server, as expected" in log_row(refused, (), "/s/a")
+    newer = message(method="server/discover", kind="error", gist="-32022 Unsupported protocol version")
+    assert 'class="m bad2"' in log_row(newer, (), "/s/a")
+    asked = message(method="server/discover", direction="out", gist="")
+    assert 'class="m grey"' in log_row(asked, (), "/s/a") and "version check" in log_row(asked, (), "/s/a")
+    assert 'class="m grey"' in log_row(message(method="ping"), (), "/s/a")
+    assert 'class="meth"' in log_row(message(), (), "/s/a")
+    assert 'class="meth no"' in log_row(message(kind="notification"), (), "/s/a")
+    junk = message(method=None, kind="invalid", problem="Not JSON", gist="Starting …")
+    assert ">Invalid line<" in log_row(junk, (), "/s/a") and "Starting …" in log_row(junk, (), "/s/a")
 
 
 # ---- Markdown

@@ -32,7 +32,7 @@ async def test_open_pages_hear_of_everything_that_changes(opened: Any):
     told = heard(book)
     assert "updated 1 time" in told and "content of shelf://book/1" in told
     assert 'id="call-' not in heard(other)
-    assert 'hx-include="#list-q, #list-page"' in heard(listed)
+    assert 'hx-include="#list-q, #list-page, #list-sort"' in heard(listed)
     await one.call("prompts/get", name="letter", arguments={"to": "Ada"})
     assert "Dear Ada" in heard(prompt)
     await one.tool("send", messages=[said("info", "hush"), said("alert", "fire")])

@@ -13,11 +13,13 @@ from app.sessions import Identity, Session
 from app.sessions.identity import ALL_RIGHTS, LOCAL, Right
 from app.sessions.lists import LISTS
 from app.settings import Limits, Settings
+from app.web import routes
 from app.web.app import create_app
 from app.web.kit.html import Html, rendered
 from app.web.live.parts import Drawings, Each, Part, TooMany, View, kinds
 from app.web.live.tab import Shown, Tab
 from app.web.surroundings import AROUND
+from app.web.team.app import team_routes
 from tests.web.asgi import TOKEN, Visitor, browser, first_patch
 from tests.web.live.traffic import page as traffic
 from tests.web.tabs import pages, tab_of
@@ -73,7 +75,8 @@ def test_every_page_with_a_stream_is_declared():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "shell":
                 named |= {one.value for one in node.args[1:2] if isinstance(one, ast.Constant)}
     assert {"overview", "tool", "task", "log"} < named
-    assert named | set(LISTS) == set(pages())  # the page of a list has the name of the list
+    everywhere = {*pages(), *routes.pages(team_routes(routes.routes()))}
+    assert named | set(LISTS) == everywhere  # the page of a list has the name of the list
 
 
 def test_a_pattern_that_names_no_event_is_refused():

@@ -1,6 +1,7 @@
 """What a tab hears: rows once and in order, state first, a snapshot when it is too far behind, and a last word."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ from app.core.json import text as jsontext
 from app.core.lists import Listing
 from app.core.signal import Signal
 from app.core.wire import Finding
+from app.models import Model
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
 from app.web.lists.keys import find_item, key_at, keys_of
@@ -114,7 +116,7 @@ def test_a_finding_on_a_row_that_was_sent_replaces_that_row(session: Session, li
     patch = one.patch()
     assert patch is not None
     assert 'hx-target="#m1" hx-swap="outerHTML"' in patch.html
-    assert "R5-01" in patch.html
+    assert '<span class="chip mk" title="No.">' in patch.html
 
 
 @pytest.mark.requirement("S31")
@@ -186,27 +188,30 @@ def test_stderr_is_sent_whole_first_and_then_by_line(session: Session, limits: L
     assert "first" not in patch.html
 
 
-async def test_what_somebody_waits_for_ends_the_window_but_not_one_after_the_other(session: Session):
+async def paced(session: Session, first: EventKind, steps: list[tuple[bool, EventKind]]) -> None:
+    """After a first change each of these ends its window, or does not."""
     limits = Limits(stream_window_seconds=600)
     content = stream.PatchContent(tab(session, limits, "calls"), limits)
-
-    async def say() -> None:
+    for ends, kind in [(None, first), *steps]:
+        session.events.append(kind, "c1", 0.0)
+        if ends is not None:
+            with anyio.move_on_after(0.1 if not ends else 30) as waited:
+                await content.more(Signal())
+            assert waited.cancelled_caught is not ends, kind
         async for _ in content.now():
             pass
 
+
+async def test_what_somebody_waits_for_ends_the_window_but_not_one_after_the_other(session: Session):
     record(session)
-    await say()
-    steps: list[tuple[bool, EventKind]] = [
-        (False, "message.recorded"),
-        (True, "call.settled"),
-        (False, "call.settled"),
-    ]
-    for ends, kind in steps:
-        session.events.append(kind, "c1", 0.0)
-        with anyio.move_on_after(0.1 if not ends else 30) as waited:
-            await content.more(Signal())
-        assert waited.cancelled_caught is not ends, kind
-        await say()
+    await paced(session, "call.added", [(False, "message.recorded"), (True, "call.settled"), (False, "call.settled")])
+
+
+async def test_the_first_word_of_a_draft_waits_for_no_window_and_a_burst_of_steps_does(session: Session):
+    """What led to the draft has cut a window short already: the step of it does so again, a few times in a row."""
+    drafts: list[tuple[bool, EventKind]] = [(ends, "ask.draft") for ends in (True, False, True)]
+    stepped: list[tuple[bool, EventKind]] = [(ends, "ask.stepped") for ends in (True, True, True, False)]
+    await paced(session, "ask.added", [*drafts, *stepped])
 
 
 def test_the_fifth_stream_of_a_browser_parks_the_oldest():
@@ -271,14 +276,43 @@ async def test_an_answer_taken_back_draws_the_card_anew_and_announces_nothing(se
     assert 'hx-target="#asks" hx-swap="beforeend"' in patch.html
 
 
-def test_a_draft_leaves_the_card_alone(session: Session, limits: Limits):
-    one = tab(session, limits)
+@pytest.mark.requirement("R3-23", "S001 integration 2")
+def test_a_draft_leaves_the_card_alone_and_grows_by_its_new_words(session: Session, limits: Limits):
+    one, late = tab(session, limits), tab(session, limits)
     ask = asked(session)
     session.inbox.add(ask)
     one.patch()
-    session.inbox.draft(ask, Draft(AnsweredBy("model"), "Hel", state="streaming"))
+    begun = Draft(AnsweredBy("model", "small"), "Hel", state="streaming")
+    session.inbox.draft(ask, begun)
     patch = one.patch()
-    assert patch is not None and ask.id not in patch.html and "#asks" not in patch.html
+    assert patch is not None and 'id="ask-a1"' not in patch.html and "#asks" not in patch.html
+    assert all(f'hx-target="#ask-a1-{place}" hx-swap="innerMorph"' in patch.html for place in ("flow", "model", "acts"))
+    assert "Hel" in patch.html and "Draft ready" not in patch.html
+    session.inbox.draft(ask, replace(begun, text="Hello <b>"))
+    patch = one.patch()
+    assert patch is not None
+    assert patch.html == '<hx-partial hx-target="#ask-a1-draft" hx-swap="beforeend">lo &lt;b&gt;</hx-partial>'
+    first = late.patch()
+    assert first is not None and "Hello &lt;b&gt;" in first.html, "a tab that heard nothing yet gets all of it"
+    content = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "model": "small-1"}
+    session.inbox.draft(ask, replace(begun, text="Hello", content=content, state="ready"))
+    patch = one.patch()
+    assert patch is not None and patch.html.count("Draft ready") == 1 and 'name="block-0"' in patch.html
+    again = one.snapshot()
+    assert 'id="ask-a1-answer-1" hx-morph-skip' in again.html, "what is typed into it is not drawn over"
+    assert "Draft ready" not in again.html
+    session.inbox.end(ask, "withdrawn")
+    patch = one.patch()
+    assert patch is not None and "-model" not in patch.html
+
+
+def test_models_that_were_added_are_in_the_cards_of_every_tab(session: Session, limits: Limits):
+    one = tab(session, limits)
+    session.inbox.add(asked(session))
+    one.patch()
+    session.models.add("mine", Model(provider="canned", text="Yes"))
+    patch = one.patch()
+    assert patch is not None and 'hx-target="#ask-a1-model"' in patch.html and 'value="mine"' in patch.html
 
 
 def test_an_inbox_that_was_cleared_is_cleared_in_every_tab(session: Session, limits: Limits):
@@ -308,12 +342,12 @@ def test_an_ask_that_was_open_is_settled_where_it_stands(session: Session, limit
     session.events.append("ask.changed", ask.id, 1.0)
     edited = one.patch()
     assert edited is not None and 'hx-target="#ask-a1-request" hx-swap="innerHTML"' in edited.html
-    assert "7 <span" in edited.html and 'hx-target="#ask-a1-state"' in edited.html
+    assert "<ins>7</ins>" in edited.html and 'hx-target="#ask-a1-state"' in edited.html
     session.inbox.end(ask, "expired")
     patch = one.patch()
     assert patch is not None
     assert 'hx-target="#ask-a1-state" hx-swap="innerHTML"' in patch.html and "#settled" not in patch.html
-    assert "Put away" in patch.html
+    assert "Dismiss" in patch.html
 
 
 def test_the_stage_follows_what_is_asked(session: Session, limits: Limits):

@@ -22,7 +22,7 @@ async def test_a_resource_says_what_it_is_and_its_icon_is_not_loaded(opened: Any
         "priority 0.75",
     ):
         assert words in page, words
-    assert "changed 2026-01-02T03:04:05Z" in page and "says the server; not verified" in page
+    assert "changed 2026-01-02T03:04:05Z" in page and "server hint" in page
     assert "1 icon, image/png, https://icons.example/i.png" in page
     assert not re.search(r"<(img|link|source)[^>]*icons\.example", page)
     assert "example.org/unknown" in page

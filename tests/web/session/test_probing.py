@@ -64,7 +64,7 @@ async def test_b20_stderr_says_which_lines_our_probe_caused(client: Visitor, scr
     overview = await script.json(path)
     assert (overview["counts"]["stderr_lines"], overview["counts"]["stderr_lines_by_probe"]) == (4, 3)
     page = (await client.get(f"{path}/stderr")).text
-    assert page.count('class="probed"') == 3 and "3 lines, drawn in grey, complain of" in page
+    assert page.count('class="probed"') == 3 and "3 lines caused by Parley" in page
     assert 'id="n-stderr">1<' in page
     logging = (await client.get(f"{path}/logging")).text
     assert "<span>open for business</span>" in logging and "<span>1 validation" not in logging

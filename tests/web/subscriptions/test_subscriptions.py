@@ -71,20 +71,24 @@ async def test_the_list_shows_what_is_rejected_and_how_fresh_it_is(
     assert listed["cache_scope"] == "public" and listed["fresh_until"] is not None and listed["from_cache"] is False
     page = (await client.get(f"/s/{session.id}/tools")).text
     assert "1 tool rejected" in page and "&lt;i&gt;bad&lt;/i&gt;" in page and "fresh for" in page
-    assert "Read it anyway" not in page
+    assert "Refresh anyway" not in page
     await session.disconnect()
     await reach(session, peer)
     assert (await script.json(f"/s/{session.id}/tools"))["from_cache"] is True
     page = (await client.get(f"/s/{session.id}/tools")).text
-    assert "from cache, fresh for" in page and "Read it anyway" in page
+    assert "from cache, fresh for" in page and "Refresh anyway" in page
     await client.form(f"/s/{session.id}/tools/refresh")
     assert (await script.json(f"/s/{session.id}/tools"))["from_cache"] is False
 
 
 @pytest.mark.requirement("R6-53")
-async def test_deprecated_features_carry_a_quiet_mark(client: Visitor, session: Session) -> None:
+async def test_deprecated_features_carry_a_quiet_mark(client: Visitor, session: Session, tmp_path: Path) -> None:
     await connected(session, raw_target())
     assert (await client.get(f"/s/{session.id}")).text.count("deprecated since 2026-07-28") == 3
+    for page in ("roots", "logging"):  # in the revision that is spoken they are not
+        assert "deprecated since" not in (await client.get(f"/s/{session.id}/{page}")).text
+    await session.disconnect()
+    await reach(session, modern_stdio(tmp_path / "record"))
     for page in ("roots", "logging"):
         assert "deprecated since 2026-07-28" in (await client.get(f"/s/{session.id}/{page}")).text
     assert "deprecated since 2025-03-26" in (await client.get(f"/s/{session.id}/connect")).text

@@ -64,22 +64,23 @@ async def test_a_tool_has_the_right_button_and_the_reason_why_the_other_is_not(v
         await connected(victim, peer.target)
         expected = {
             "needs": (False, True, "only as a task", "runs only as a task"),
-            "may": (True, True, "also as a task", ""),
+            "may": (True, True, "can run as a task", ""),
             "never": (True, False, "never as a task", "taskSupport: forbidden"),
-            "silent": (True, False, "", "does not say"),
+            "silent": (True, False, "tasks: not supported", "not supported by this tool"),
         }
         for name, (plain, as_task, badge, reason) in expected.items():
             page = (await client.get(f"/s/{victim.id}/tools/{name}")).text
             buttons = Buttons(page)
             assert (buttons.enabled("call-go"), buttons.enabled("call-task")) == (plain, as_task), name
-            assert badge in page and reason in page and ("TTL of the task" in page) == as_task, name
+            assert not [one for one in buttons.found.values() if "disabled" in one], "what cannot be has no button"
+            assert badge in page and reason in page and ("Task TTL" in page) == as_task, name
         listed = (await client.get(f"/s/{victim.id}/tools")).text
-        assert all(word in listed for word in ("only as a task", "also as a task", "never as a task"))
+        assert all(word in listed for word in ("only as a task", "can run as a task", "never as a task"))
     with task_peer(support=support, capabilities={}) as peer:
         await victim.disconnect()
         await connected(victim, peer.target)
         page = (await client.get(f"/s/{victim.id}/tools/may")).text
-        assert not Buttons(page).enabled("call-task") and "tasks.requests.tools.call" in page
+        assert "call-task" not in Buttons(page).found and "tasks.requests.tools.call" in page
         assert "call-task" not in Buttons((await client.get(f"/s/{victim.id}/tools/silent")).text).found
         tasks = (await client.get(f"/s/{victim.id}/tasks")).text
         assert "declared no <code>tasks</code>" in tasks and "Call as a task" not in tasks

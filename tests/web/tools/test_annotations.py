@@ -14,6 +14,6 @@ async def test_annotations_of_a_tool_are_labelled_as_the_servers_words(opened: A
     added = {"name": "hinted", "inputSchema": {"type": "object"}, "annotations": hints}
     await one.tool("change", list="tools", add=[added])
     await until(one.session, lambda: len(one.session.tools.items) == 7)
-    assert "annotations are its words" in await one.page("/tools")
+    assert "annotations are the server's" in await one.page("/tools")
     page = await one.page("/tools/hinted")
-    assert "only reads" in page and "says the server; not verified" in page
+    assert "read-only</span>" in page and "server hint" in page

@@ -1,0 +1,1 @@
+"""Models that draft answers to sampling: which there are, and letting one write."""

@@ -1,0 +1,1 @@
+"""Recordings: made of sessions, listed, masked, sent as files, deleted."""

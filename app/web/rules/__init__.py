@@ -1,0 +1,1 @@
+"""Answer rules: the list, changing and trying them."""

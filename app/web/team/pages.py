@@ -1,0 +1,427 @@
+"""What everybody of a team sees: the way in, the first page with the catalogue, and picking a server from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import Field, ValidationError
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app import team_bounds as bounds
+from app.core.catalogue import Entry, Role
+from app.core.errors import NotAllowed
+from app.core.options import Options
+from app.core.people import Person
+from app.core.strict import Closed
+from app.core.targets import AnyTarget, HttpTarget
+from app.core.times import wire_time
+from app.sessions import Identity, SessionRegistry, Workspace
+from app.sessions.idled import Idled
+from app.store.people import NotInvited
+from app.store.replicas import HeldSession
+from app.web.connect.servers import SessionRow, newest, session_json, session_rows
+from app.web.door.denied import Denied, unknown
+from app.web.door.public import came_back
+from app.web.kit import request_bodies
+from app.web.kit.errors import field_errors
+from app.web.kit.responses import back, in_json, show, show_page, wants_json
+from app.web.kit.starting import start
+from app.web.kit.templates import Context
+from app.web.team.door import TeamVisitors
+from app.web.team.house import House, role_of
+from app.web.team.offers import offered
+
+
+def house_of(request: Request) -> House:
+    found: House = request.app.state.house
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------- the way in
+
+
+@dataclass(slots=True)
+class Invited(Context):
+    """Somebody opened an invitation. Nothing has happened yet: whoever looks at links for others uses none up."""
+
+    template: ClassVar[str] = "team/invite.html"
+
+    code: str
+
+
+async def invitation(request: Request) -> Response:
+    """The page of an invitation. It says nothing of whom it is for: a wrong code gets the same one."""
+    return await show_page(request, Invited(code=request.path_params["code"]))
+
+
+async def enter(request: Request) -> Response:
+    """Somebody uses an invitation: a login, and the code leaves the address."""
+    await request_bodies.nothing(request)
+    house, visitors = house_of(request), visitors_of(request)
+    if house.settings.door != "invitation":
+        raise unknown()
+    try:
+        person, _, secret = await house.people.enter(request.path_params["code"], request.headers.get("user-agent", ""))
+    except NotInvited as fault:
+        raise visitors.failed(request.headers, fault.message) from None
+    return await _in(request, person, secret, "by an invitation")
+
+
+async def vouched(request: Request) -> Response:
+    """Somebody whom the proxy has signed in: a login for this browser."""
+    house, visitors = house_of(request), visitors_of(request)
+    name = visitors.vouched_for(request.headers) if house.settings.door == "proxy" else ""
+    if not name:
+        raise unknown()
+    first: Role = "admin" if name in house.settings.proxy_admins else house.settings.proxy_role
+    person = await house.people.known_as("proxy", name, name, first)
+    if person.off is not None:
+        house.note(person, "was refused", "is switched off", refused=True)
+        raise Denied(403, "refused", "An admin has switched you off here.")
+    return await come_in(request, person, "by the proxy")
+
+
+async def come_in(request: Request, person: Person, how: str) -> Response:
+    """A new login for the browser that asks."""
+    _, secret = await house_of(request).people.sign_in(person, request.headers.get("user-agent", ""))
+    return await _in(request, person, secret, how)
+
+
+async def _in(request: Request, person: Person, secret: str, how: str) -> Response:
+    """Give a browser its new login. One that it had before ends: what somebody had then opens nothing (S14)."""
+    house, visitors = house_of(request), visitors_of(request)
+    before = visitors.login_of(request.headers)
+    if before is not None:
+        await house.people.sign_out(before.id)
+        request.app.state.streams.sign_out({before.id})
+    house.note(person, "signed in", how)
+    response = RedirectResponse("/", 303)
+    response.headers.append("set-cookie", visitors.cookie(secret))
+    return response
+
+
+def visitors_of(request: Request) -> TeamVisitors:
+    found: TeamVisitors = request.app.state.visitors
+    return found
+
+
+class LogoutBody(Closed):
+    everywhere: bool = False
+
+
+async def logout(request: Request) -> Response:
+    """End this login, or every one of whoever asks. Streams end with them; sessions go on."""
+    house, visitors, identity = house_of(request), visitors_of(request), request.state.identity
+    body = await request_bodies.read(request)
+    wanted = body.read(LogoutBody, lambda form: {"everywhere": bool(form.text("everywhere"))})
+    login = visitors.login_of(request.headers)
+    ended: list[str] = []
+    if wanted.everywhere:
+        ended = await house.people.sign_out_everywhere(identity.id)
+    elif login is not None:
+        await house.people.sign_out(login.id)
+        ended = [login.id]
+    request.app.state.streams.sign_out(set(ended))
+    house.note(identity, "signed out", "everywhere" if wanted.everywhere else "")
+    response = await back(request, "/", lambda: {"signed_out": len(ended)})
+    if request.state.browser is not None:
+        response.headers.append("set-cookie", visitors.cleared(""))
+    return response
+
+
+async def readyz(request: Request) -> Response:
+    """Whether people can be served: everything is loaded, the file of the team can be written, and Parley is not about
+    to end."""
+    state = request.app.state
+    ready = (
+        state.loaded.is_set()
+        and state.registry.ready
+        and not state.registry.closing
+        and not state.keeper.draining
+        and house_of(request).ready
+    )
+    return await in_json(lambda: {"ready": ready}, 200 if ready else 503)
+
+
+async def oauth_callback(request: Request) -> Response:
+    """Where the authorization server of an MCP server sends somebody back to. It answers their own sign-in alone:
+    nobody is led to sign in for somebody else's session (S19)."""
+    return await came_back(request, request.state.identity.id)
+
+
+# ------------------------------------------------------------------------------------------------------ the first page
+
+
+@dataclass(slots=True)
+class Home(Context):
+    """The servers of the catalogue, and one's own sessions."""
+
+    template: ClassVar[str] = "team/home.html"
+
+    me: Identity
+    entries: list[Entry]
+    sessions: list[SessionRow]
+    ends: dict[str, int]
+    """Sessions that nobody needs, and in how many minutes each is closed."""
+    idled: list[Idled]
+    """Those that were closed so."""
+    held: list[HeldSession]
+    """Those on other replicas, and those that are lost with one."""
+    shared: list[tuple[str, str, str, str]]
+    """What others share: where it is, what it is called, whose it is and what one may do."""
+    counted: int
+    limit: int
+    free_http: bool
+    chosen: str
+    """The entry that is being filled in."""
+    wrong: dict[str, list[str]]
+    given: dict[str, str]
+    fault: str
+    saved: dict[str, frozenset[str]]
+    """Which values of mine are kept, by entry."""
+    query: str
+    many: int
+    """Servers that there are for me, found or not."""
+    failed: Workspace | None
+    """A session of mine whose first connection failed: why, is said here."""
+    names: dict[str, str]
+    """What the catalogue calls the servers of my sessions."""
+    tools: dict[str, int]
+    """How many tools each server of the catalogue had when somebody was last connected."""
+    calls: str
+    """How many calls I made in the last minute, of how many; empty without a limit."""
+
+    def values(self) -> dict[str, Any]:
+        return {
+            "me": self.me,
+            "entries": [offered(one, self.saved.get(one.id, frozenset())) for one in self.entries],
+            "sessions": self.sessions,
+            "ends": self.ends,
+            "idled": self.idled,
+            "held": self.held,
+            "shared": self.shared,
+            "counted": self.counted,
+            "limit": self.limit,
+            "free_http": self.free_http,
+            "chosen": self.chosen,
+            "wrong": self.wrong,
+            "given": self.given,
+            "fault": self.fault,
+            "query": self.query,
+            "many": self.many,
+            "failed": self.failed,
+            "names": self.names,
+            "tools": self.tools,
+            "calls": self.calls,
+            "waiting": [one.session for one in self.sessions if one.session.open_asks],
+        }
+
+
+def _home(
+    request: Request,
+    chosen: str = "",
+    wrong: dict[str, list[str]] | None = None,
+    given: dict[str, str] | None = None,
+    fault: str = "",
+    held: list[HeldSession] | None = None,
+) -> Home:
+    house, registry, me = house_of(request), request.app.state.registry, request.state.identity
+    entries = house.catalogue().visible(role_of(me))
+    query = request.query_params.get("q", "").strip()[: bounds.ENTRY_NAME]
+    return Home(
+        me=me,
+        entries=[one for one in entries if query.casefold() in f"{one.name} {one.description}".casefold()],
+        sessions=session_rows(registry, me),
+        ends=_ends(registry, me),
+        idled=registry.idled.of(me.id),
+        held=held or [],
+        shared=[(one["url"], one["label"], one["owner"], one["may"]) for one in shared_json(request)],
+        counted=sum(one.counts for one in registry.of(me)),
+        limit=registry.settings.limits.sessions_per_identity,
+        free_http=house.settings.free_http,
+        chosen=chosen,
+        wrong=wrong or {},
+        given=given or {},
+        fault=fault,
+        saved={one.id: _saved(house, me, one) for one in entries},
+        query=query,
+        many=len(entries),
+        failed=_failed(registry, me, request.query_params.get("session", "")),
+        names={one.id: house.named(one.target) for one in registry.of(me) if one.target is not None},
+        tools=house.tools(registry.everybodys()),
+        calls=_calls(house, me),
+    )
+
+
+def _calls(house: House, me: Identity) -> str:
+    most = house.settings.limits.calls_per_minute
+    return "" if house.call_rate is None else f"{most - house.call_rate.left(me.id)} of {most}"
+
+
+def _failed(registry: SessionRegistry, me: Identity, sid: str) -> Workspace | None:
+    """The session that the page of a first connection led back from."""
+    found = registry.find(me, sid)
+    return found if found is not None and found.never_connected and found.info.trouble is not None else None
+
+
+def _ends(registry: SessionRegistry, me: Identity) -> dict[str, int]:
+    left = {one.id: registry.idle_left(one) for one in registry.of(me)}
+    return {sid: max(1, math.ceil(seconds / 60)) for sid, seconds in left.items() if seconds is not None}
+
+
+async def idled_seen(request: Request) -> Response:
+    """Somebody has read which sessions were closed because nobody needed them."""
+    await request_bodies.nothing(request)
+    request.app.state.registry.idled.seen(request.state.identity.id)
+    return await back(request, "/", lambda: {"idled": []})
+
+
+def _saved(house: House, me: Identity, entry: Entry) -> frozenset[str]:
+    """Which values of an entry somebody has given before."""
+    return house.sealed.names(me.id, entry.id, entry.leads_to) & {one.name for one in entry.wanted if one.secret}
+
+
+def held_json(one: HeldSession) -> dict[str, Any]:
+    """A session of another replica, for scripts."""
+    lost = None if one.lost is None else wire_time(one.lost)
+    said = {"id": one.id, "url": f"/s/{one.id}", "label": one.label, "state": one.state, "replica": one.replica}
+    return {**said, "lost_at": lost, "open_asks": one.asks, "messages": one.messages}
+
+
+def to_fill(request: Request, url: str, needs: tuple[str, ...]) -> Home:
+    """The first page with an address filled in, for whoever has to type secrets again."""
+    return _home(request, given={"url": url}, fault=f"Type again what is not kept: {', '.join(needs)}.")
+
+
+def shared_json(request: Request) -> list[dict[str, str]]:
+    """What others share with whoever asks, the newest first; of what is gone nothing."""
+    house, registry, me = house_of(request), request.app.state.registry, request.state.identity
+    open_now = {one.id: (one.base, one.label, one.owner) for one in registry.everybodys()}
+    found: dict[str, dict[str, str]] = {}
+    for share in house.shares.with_person(me.id):
+        row = registry.store.recordings.anybodys(share.thing) if share.kind == "recording" else None
+        kept = None if row is None else (f"/r/{row.id}", row.title or row.label, row.owner)
+        place = open_now.get(share.thing) or kept
+        if place is not None and place[2] != me.id:
+            said = {"kind": share.kind, "url": place[0], "label": place[1], "owner": house.together.name(place[2])}
+            found[share.thing] = {**said, "may": house.shares.may(me.id, share.thing) or share.may}
+    return list(found.values())
+
+
+def entry_json(entry: Entry, saved: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """What people may know of a server: not how it is started, nor where things lie; and which values are kept."""
+    return {
+        "id": entry.id,
+        "name": entry.name,
+        "description": entry.description,
+        "transport": entry.transport,
+        "roles": list(entry.roles),
+        "variables": [one.model_dump(mode="json", exclude={"file", "kept"}) for one in entry.wanted],
+        "saved": sorted(saved),
+    }
+
+
+async def home(request: Request) -> Response:
+    """The first page; `entry` is the server that is being filled in."""
+    registry: SessionRegistry = request.app.state.registry
+    identity: Identity = request.state.identity
+    await registry.store.loaded()
+    held = await request.app.state.keeper.replicas.of(identity.id)
+
+    def json() -> dict[str, Any]:
+        house = house_of(request)
+        listed, known = house.catalogue().visible(role_of(identity)), house.tools(registry.everybodys())
+        return {
+            "run": registry.run,
+            "me": {"id": identity.id, "name": identity.name, "role": identity.role},
+            "sessions": [session_json(one) for one in newest(registry, identity)],
+            "elsewhere": [held_json(one) for one in held],
+            "degraded": registry.degraded or None,
+            "idle_minutes": _ends(registry, identity),
+            "idled": [{"id": o.sid, "label": o.label, "at": wire_time(o.at)} for o in registry.idled.of(identity.id)],
+            "catalogue": [
+                {**entry_json(one, _saved(house, identity, one)), "tools": known.get(one.id)} for one in listed
+            ],
+            "shared": shared_json(request),
+        }
+
+    return await show(request, lambda: _home(request, request.query_params.get("entry", ""), held=held), json)
+
+
+class PickBody(Closed):
+    variables: dict[str, str] = Field(default_factory=dict, max_length=bounds.ENTRY_VARIABLES)
+    options: Options = Options()
+    keep: bool = False
+    """Keep the secret ones, encrypted, for the next time."""
+
+
+async def pick(request: Request) -> Response:
+    """Open a session with a server of the catalogue. What is kept of one's secrets need not be given again."""
+    house, identity = house_of(request), request.state.identity
+    entry = house.catalogue().find(role_of(identity), request.path_params["entry"])
+    if entry is None:
+        raise unknown("There is no such server in the catalogue.")
+    body = await request_bodies.read(request)
+    wanted = body.read(PickBody, lambda form: {"variables": _filled(entry, form.data), "keep": bool(form.text("keep"))})
+    kept = house.sealed.values(identity.id, entry.id, entry.leads_to)
+    kept = {name: value for name, value in kept.items() if _is_secret(entry, name)}
+    values = {**kept, **{name: value for name, value in wanted.variables.items() if value or name not in kept}}
+    wrong = entry.misfits(values)
+    if wrong and body.is_form:
+        given = {key: value for key, value in wanted.variables.items() if not _is_secret(entry, key)}
+        return await show_page(request, _home(request, entry.id, wrong, given), 422)
+    target = entry.target(values)
+    if wanted.keep:
+        new = {name: value for name, value in values.items() if _is_secret(entry, name) and value != kept.get(name)}
+        await house.sealed.put(identity.id, entry.id, new, entry.leads_to)
+    return await begin(request, target, wanted.options)
+
+
+class DialBody(Closed):
+    url: str = ""
+    options: Options = Options()
+
+
+async def dial(request: Request) -> Response:
+    """Open a session with a server by its address. Where that leads is decided when it is dialled."""
+    body = await request_bodies.read(request)
+    wanted = body.read(DialBody, lambda form: {"url": form.text("url").strip()})
+    try:
+        target = HttpTarget(transport="http", url=wanted.url)
+    except ValidationError as fault:
+        wrong = field_errors(fault)
+        if not body.is_form:
+            raise Denied(422, "invalid", "Some values cannot be used.", fields=wrong) from None
+        words = [words for found in wrong.values() for words in found]
+        return await show_page(request, _home(request, wrong={"/url": words}, given={"url": wanted.url}), 422)
+    return await begin(request, target, wanted.options)
+
+
+async def begin(request: Request, target: AnyTarget, options: Options) -> Response:
+    registry, identity = request.app.state.registry, request.state.identity
+    try:
+        session = registry.open(identity)
+        async with registry.remembered.alone():
+            try:
+                start(registry, session, target, options, identity)
+            except NotAllowed:
+                await registry.close(session)
+                raise
+    except NotAllowed as fault:
+        if wants_json(request):
+            raise
+        return await show_page(request, _home(request, fault=fault.message), 403)
+    url = f"/s/{session.id}"
+    return await back(request, url, lambda: {"id": session.id, "url": url}, 201)
+
+
+def _filled(entry: Entry, data: dict[str, Any]) -> dict[str, str]:
+    """What of a form belongs to the entry."""
+    return {one.name: str(data[f"var.{one.name}"]) for one in entry.wanted if data.get(f"var.{one.name}")}
+
+
+def _is_secret(entry: Entry, name: str) -> bool:
+    return any(one.secret for one in entry.wanted if one.name == name)

@@ -1,0 +1,62 @@
+// What a presenter needs on the stage: the size of the type, hidden names, a clock, and one key that begins again.
+import { $ } from './page.js';
+
+const root = document.documentElement;
+const SIZES = ['s', 'm', 'l', 'xl'];
+const kept = (name) => {
+  try {
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+};
+const keep = (name, value) => {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    /* storage is off: it lasts as long as the page */
+  }
+};
+
+const size = (by) => {
+  const at = SIZES.indexOf(root.dataset.stage ?? 'm');
+  root.dataset.stage = SIZES[Math.min(Math.max(at + by, 0), SIZES.length - 1)];
+  keep('parley-stage', root.dataset.stage);
+};
+const names = (hidden) => {
+  root.classList.toggle('nameless', hidden);
+  $('#hide-names').setAttribute('aria-pressed', String(hidden));
+  keep('parley-names', hidden ? 'hidden' : '');
+};
+
+if (SIZES.includes(kept('parley-stage'))) root.dataset.stage = kept('parley-stage');
+names(kept('parley-names') === 'hidden');
+$('#smaller').addEventListener('click', () => size(-1));
+$('#larger').addEventListener('click', () => size(1));
+$('#hide-names').addEventListener('click', () => names(!root.classList.contains('nameless')));
+
+const KEYS = {
+  '-': () => size(-1),
+  '+': () => size(1),
+  h: () => names(!root.classList.contains('nameless')),
+  d: () => $('#theme').click(),
+  r: () => $('#reset')?.requestSubmit(),
+};
+document.addEventListener('keydown', (event) => {
+  const typing = event.target.closest('input, select, textarea, [contenteditable]');
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  const act = KEYS[event.key.toLowerCase()];
+  if (act) {
+    event.preventDefault();
+    act();
+  }
+});
+
+const began = Date.now();
+const tick = () => {
+  const minutes = Math.floor((Date.now() - began) / 60_000);
+  const time = new Date().toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  $('#stage-clock').textContent = `${time}, ${minutes} min`;
+};
+setInterval(tick, 5000);
+tick();

@@ -1,0 +1,182 @@
+"""What is masked in a recording: by name, by its looks, because it was typed before; and what is left alone."""
+
+import base64
+import json
+from html import escape
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app import bounds, secrecy
+from app.recordings import masks as module
+from app.recordings.lines import RootsState, State, read_line
+from app.recordings.masks import MASK, Masks
+from app.recordings.scribe import Book, plain, served
+from tests.secret_cases import CASES
+
+
+def frame(masks: Masks, value: Any, *, typed: bool = False) -> Any:
+    raw = json.dumps(value).encode()
+    masked = masks.frame(raw, typed=typed)
+    return json.loads(masked)
+
+
+def test_what_has_no_secret_stays_byte_for_byte():
+    raw = b'{ "id" : 1.50,"result":{"content":[{"type":"text","text":"h\\u00e9llo"}], "password": ""}}'
+    assert Masks().frame(raw, typed=False) is raw
+    assert Masks().frame(b"no json at all", typed=True) == b"no json at all"
+    assert Masks(values=["hidden1"]).frame(b"\xff hidden1", typed=False) == b"\xff " + MASK.encode()
+
+
+def test_a_member_is_masked_by_its_name_and_its_text_wherever_it_comes_again():
+    masks = Masks()
+    sent = frame(
+        masks, {"params": {"arguments": {"password": "hunter2", "deep": {"secret": {"a": "s3same"}}}}}, typed=True
+    )
+    assert sent == {"params": {"arguments": {"password": MASK, "deep": {"secret": MASK}}}}
+    came = frame(masks, {"result": {"content": [{"text": "you said hunter2, s3same"}], "hunter2": 1}})
+    assert came == {"result": {"content": [{"text": f"you said {MASK}, {MASK}"}], MASK: 1}}
+    assert masks.counts[("/params/arguments/password", "password")] == 1
+    assert masks.counts[("/result/content/*/text", "a secret that was typed")] == 2
+
+
+def test_a_schema_speaks_of_secrets_and_has_none():
+    schema = {"type": "object", "properties": {"password": {"type": "string", "description": "password: any word"}}}
+    tools = {"result": {"tools": [{"name": "login", "inputSchema": schema, "description": "token: yours"}]}}
+    assert frame(Masks(), tools) == tools
+    ask = {"method": "elicitation/create", "params": {"requestedSchema": schema, "message": "Sign in"}}
+    assert frame(Masks(), ask) == ask
+    assert frame(Masks(), {"params": {"_meta": {"progressToken": 7}, "cursor": "abc"}}, typed=True)["params"] == {
+        "_meta": {"progressToken": 7},
+        "cursor": "abc",
+    }
+
+
+def test_names_and_pointers_of_a_person():
+    masks = Masks(names=["Passport "], pointers=["/result/content/*/text", "/params/list/0"])
+    found = frame(masks, {"result": {"content": [{"text": "PT-4711-X"}], "passport": {"number": "N-99 88"}}})
+    assert found == {"result": {"content": [{"text": MASK}], "passport": MASK}}
+    assert frame(masks, {"params": {"list": ["first one", "b"], "n": "N-99 88"}}) == {
+        "params": {"list": [MASK, MASK], "n": MASK}
+    }, "any place of a list is one place; and what was masked is masked where it comes again"
+
+
+def test_a_glob_of_a_person_masks_every_kind_of_value_and_what_nothing_has_is_said():
+    masks = Masks(names=["*Seat*", "agreed", "nosuch"], pointers=["/params/city", "/params/country"])
+    sent = {"params": {"seat_no": 14, "window_seat": True, "agreed": False, "city": "Bergen", "note": "a window"}}
+    assert frame(masks, sent) == {
+        "params": {"seat_no": MASK, "window_seat": MASK, "agreed": MASK, "city": MASK, "note": "a window"}
+    }
+    assert masks.unmet(["*Seat*", "agreed", "nosuch", "/params/city", "/params/country"]) == [
+        "nosuch",
+        "/params/country",
+    ]
+
+
+@pytest.mark.parametrize("key", ["sk-abcdefghijklmnop1234", "ghp_abcdefghijklmnop1234", "AKIAABCDEFGHIJKLMNOP"])
+def test_keys_of_well_known_services_are_masked_by_their_looks(key: str):
+    assert frame(Masks(), {"result": {"text": f"use {key} now"}}) == {"result": {"text": f"use {MASK} now"}}
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="=:@-"), max_size=60))
+def test_a_text_that_is_not_looked_at_has_no_secret(text: str):
+    if not module._is_suspect(text):
+        assert secrecy.in_text(text) == []
+
+
+def test_what_is_a_secret_anywhere_is_one_here():
+    for case in CASES:
+        for text in (" ".join(case.filled("c4n4ryvalue")), *case.filled("c4n4ryvalue")):
+            assert Masks().text(text) == secrecy.masked(text), text
+
+
+def test_a_word_that_stands_in_every_sentence_is_not_masked_everywhere():
+    masks = Masks()
+    frame(masks, {"params": {"arguments": {"key": "city", "session": "morning"}}}, typed=True)
+    assert frame(masks, {"result": {"text": "the morning of the city"}})["result"]["text"] == "the morning of the city"
+
+
+def test_as_many_texts_are_remembered_as_are_bounded():
+    masks = Masks()
+    many = {f"password{n}": f"secret-number-{n}" for n in range(bounds.MASKS + 50)}
+    assert set(frame(masks, {"params": {"arguments": many}}, typed=True)["params"]["arguments"].values()) == {MASK}
+    assert len(masks._values) == bounds.MASKS
+
+
+def test_a_recording_is_masked_once_more_line_by_line():
+    lines = b"\n".join(
+        json.dumps(one).encode()
+        for one in [
+            {"parley": "recording", "version": 1, "title": "about Lisbon9"},
+            {"kind": "frame", "seq": 1, "direction": "in", "raw": '{"result": {"city": "Lisbon9"}}'},
+            {"kind": "frame", "seq": 2, "direction": "in", "raw_base64": "/w=="},
+            {"kind": "call", "seq": 2, "value": {"params": {"city": "Lisbon9"}}, "reply_raw": '{"city":"Lisbon9"}'},
+            {"kind": "end", "value": {"why": "stopped", "masked": [{"pointer": "/a", "name": "b", "count": 1}]}},
+            {"kind": "strange", "value": "Lisbon9"},
+        ]
+    )
+    book = Book([], ["city"], [])
+    once, counts = book.again(lines + b"\nno json Lisbon9\n")
+    assert {pointer: count for pointer, _, count in counts or []}["/result/city"] == 1
+    book.masks.counts.clear()
+    book.before = [{"pointer": "/a", "name": "b", "count": 1}]
+    twice, _ = book.again(lines + b"\nno json Lisbon9\n")
+    assert b"Lisbon9" in once
+    assert b"Lisbon9" not in twice, "what came before it was known is masked too"
+    end = json.loads(twice.splitlines()[4])["value"]["masked"]
+    assert {"pointer": "/a", "name": "b", "count": 1} in end
+    assert {"pointer": "/result/city", "name": "city", "count": 1} in end
+
+
+FRAME = {"kind": "frame", "direction": "in", "seq": 1, "at": 1.0, "size": 3, "number": 1}
+
+
+@pytest.mark.parametrize("depth", [399, 500, 980, 100_000])
+def test_what_is_nested_very_deep_ends_nothing_and_keeps_no_secret(depth: int):
+    # 495 levels were enough to end the process, and with it every recording of everybody.
+    frame = b'{"a":' * depth + b'{"password":"hunter2-hunter2","note":"canary-of-the-target"}' + b"}" * depth
+    line = Book(["canary-of-the-target"], [], []).write([("frame", dict(FRAME), frame)])[0]
+    assert b"canary" not in line and b"hunter2" not in line
+    again, _ = Book(["canary-of-the-target"], [], []).again(frame + b"\n")
+    assert b"canary" not in again and b"hunter2" not in again
+
+
+def test_a_portion_that_fails_costs_its_own_recording_alone():
+    books: dict[str, Book] = {}
+    for rid in ("mine", "theirs"):
+        assert served(books, ("open", rid, ([], [], [], {}))) == (b"", None)
+    lines, why = served(books, ("write", "mine", [plain([("noun", "unheard of", "", 1, 1.0, {}, {}, None)])]))
+    assert lines is None and "KeyError" in why
+    assert served(books, ("write", "theirs", [plain([("frame", dict(FRAME), b"{}")])]))[0].endswith(b"\n")
+
+
+def test_a_secret_of_the_target_that_looks_like_json_breaks_no_header():
+    header = {"parley": "recording", "title": "", "target": {"transport": "http", "url": "http://a/x-canary-x"}}
+    line = Book(['"transport"', "x-canary-x"], [], []).write([("header", header, None)])[0]
+    assert json.loads(line)["target"] == {"transport": "http", "url": f"http://a/{MASK}"}
+
+
+def test_a_secret_is_found_in_an_address_in_base64_and_in_a_text_within_a_text():
+    secret = 's3cr3t/va+lue=canary&"quo\\te"'
+    masks = Masks([secret])
+    said = [quote(secret), quote(secret, safe=""), quote_plus(secret), escape(secret), json.dumps({"x": secret})]
+    said += [base64.b64encode(before + secret.encode() + b"!!").decode() for before in (b"", b"u:", b"user", b"a-user")]
+    said += [base64.urlsafe_b64encode(secret.encode()).decode()]
+    whole = {base64.b64encode(bytes(n) + secret.encode()).decode()[4:-6] for n in range(3)}
+    for text in said:
+        for raw in (json.dumps({"text": f"see http://h/?q={text} there"}).encode(), f"no json {text}".encode()):
+            masked = masks.frame(raw, typed=False).decode()
+            assert "canary" not in masked and not any(one in masked for one in whole), text
+    innocent = b'{"text":"czNjcjN0 and other words"}'
+    assert masks.frame(innocent, typed=False) is innocent
+
+
+def test_half_a_character_keeps_no_noun_out_of_a_recording():
+    roots = {"roots": [{"uri": "file:///x\ud800y", "name": "\ud83d\ude00"}]}
+    line = Book([], [], []).write([("state", {"kind": "roots", "seq": 8, "at": 1.0, "value": roots}, None)])[0]
+    found = read_line(line)
+    assert isinstance(found, State) and isinstance(found.noun, RootsState)
+    assert found.noun.roots[0]["uri"] == "file:///x\ufffdy" and found.noun.roots[0]["name"] == "\U0001f600"

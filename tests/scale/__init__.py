@@ -1,0 +1,1 @@
+"""Several machines, as processes of this one."""

@@ -1,0 +1,158 @@
+"""What only PostgreSQL has: tables made in one step or by every migration alike, two versions side by side, a store
+that is gone and comes back. With `--store postgres`, in `make test-team`."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psycopg
+import pytest
+from sqlalchemy import create_engine, insert, text
+from sqlalchemy.pool import NullPool
+
+from app.store import Store, engine, postgres, sqlite
+from app.store.people import NotSaved, People
+from app.store.shared import SharedDatabase
+from app.store.shared_bodies import SharedBodies
+from app.store.tables import revisions
+from tests.conftest import Clock
+from tests.postgres import Postgres
+
+pytestmark = pytest.mark.of_postgres
+HOUR = 3600.0
+
+
+def columns(url: str) -> list[Any]:
+    query = """SELECT table_name, column_name, data_type, is_nullable, column_default IS NOT NULL
+        FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1, 2"""
+    keys = """SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY indexname"""
+    with psycopg.connect(url) as connection:
+        schema = connection.execute("SELECT current_schema()").fetchone()[0]  # type: ignore[index]
+        found = connection.execute(keys.encode()).fetchall()
+        return [connection.execute(query.encode()).fetchall(), [one[0].replace(f"{schema}.", "") for one in found]]
+
+
+def opened(url: str, clock: Clock) -> People:
+    return People(Store(Path("/nowhere"), url=url).database, clock.wall, login_seconds=12 * HOUR, idle_seconds=2 * HOUR)
+
+
+async def test_every_migration_in_turn_makes_the_tables_that_are_made_at_once(server: Postgres):
+    at_once, in_turn = server.database(), server.database()
+    postgres.bring_up(postgres.address(at_once))
+    made = create_engine(postgres.address(in_turn), poolclass=NullPool)
+    with made.begin() as connection:
+        engine.migrate(connection)
+    assert columns(in_turn) == columns(at_once)
+    postgres.bring_up(postgres.address(at_once))  # and again it changes nothing
+    assert columns(in_turn) == columns(at_once)
+
+
+async def test_replicas_that_start_at_the_same_moment_wait_for_each_other(server: Postgres, clock: Clock):
+    url = server.database()
+    many = [opened(url, clock) for _ in range(3)]
+    async with anyio.create_task_group() as group:
+        for one in many:
+            group.start_soon(one.open)
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT count(*) FROM alembic_version").fetchone() == (1,)
+    for one in many:
+        await one._database.close()
+
+
+@pytest.mark.requirement("T27")
+async def test_a_newer_version_that_only_added_leaves_the_older_one_at_work(server: Postgres, clock: Clock):
+    """Half of the replicas are replaced: those of this version meet tables of the next."""
+    url = server.database()
+    people = opened(url, clock)
+    await people.open()
+    code, _ = await people.invite("Grace", "admin", "test", HOUR)
+    with create_engine(postgres.address(url), poolclass=NullPool).begin() as later:
+        later.execute(text("ALTER TABLE people ADD COLUMN team TEXT NOT NULL DEFAULT ''"))
+        later.execute(text("ALTER TABLE logins ADD COLUMN device TEXT"))
+        later.execute(revisions.update().values(version_num=f"{sqlite.VERSION + 1:04d}"))
+    await people.enter(code, "Firefox")
+    again = opened(url, clock)
+    await again.open()
+    assert [one.name for one in again.all()] == ["Grace"], "one that starts now reads and writes as well"
+    with create_engine(postgres.address(url), poolclass=NullPool).begin() as later:
+        later.execute(text("UPDATE forms SET needs = :needs"), {"needs": sqlite.VERSION + 1})
+    refused = opened(url, clock)
+    with pytest.raises(NotSaved, match="form that this version of Parley does not know"):
+        await refused.open()
+    for one in (people, again, refused):
+        await one._database.close()
+
+
+async def test_texts_that_postgresql_cannot_hold_cost_a_character_and_not_the_store(server: Postgres, clock: Clock):
+    people = opened(server.database(), clock)
+    await people.open()
+    person = await people.known_as("proxy", "a\0b\ud800", "Odd name", "user")
+    again = People(people._database, clock.wall, login_seconds=HOUR, idle_seconds=HOUR)
+    await again.open()
+    assert [one.id for one in again.all()] == [person.id] and not people._database.trouble
+    await people._database.close()
+
+
+@pytest.mark.requirement("F26")
+async def test_a_store_that_is_gone_is_said_at_once_and_found_again(clock: Clock, caplog: pytest.LogCaptureFixture):
+    server = Postgres()
+    try:
+        url = server.database().replace("parley@", "parley:s3cret-canary@")
+        people = opened(url, clock)
+        await people.open()
+        code, _ = await people.invite("Grace", "admin", "test", HOUR)
+        _, _, secret = await people.enter(code, "")
+        bodies = SharedBodies(url)
+        body = bodies.create("rec-1")
+        body.append(b"one\n")
+        server.stop()
+        with caplog.at_level(logging.INFO), pytest.raises(NotSaved, match="does not answer") as told:
+            await people.invite("Ada", "user", "test", HOUR)
+        assert "canary" not in caplog.text + str(told.value)
+        assert people.by_login(secret) is not None, "who is in stays in"
+        with anyio.fail_after(2):  # nobody waits for it again within a second
+            with pytest.raises(NotSaved):
+                await people.invite("Ada", "user", "test", HOUR)
+        body.append(b"two\n")
+        body.append(b"three\n")
+        assert (body.behind, body.size) == (10, 14)
+        body.sync()
+        assert body.behind == 10, "it goes on waiting"
+        server.start()
+        database = people._database
+        assert isinstance(database, SharedDatabase)
+        database._again = 0.0
+        await people.invite("Ada", "user", "test", HOUR)
+        assert not database.trouble
+        body.append(b"four\n")
+        assert bodies.open("rec-1").read(0, 99) == b"one\ntwo\nthree\nfour\n" and body.behind == 0
+        bodies.close()
+        await database.close()
+    finally:
+        server.remove()
+
+
+async def test_a_commit_that_nobody_heard_of_is_not_written_twice(server: Postgres):
+    url = server.database()
+    postgres.bring_up(postgres.address(url))
+    bodies = SharedBodies(url)
+    body = bodies.create("rec-1")
+    body.append(b"one\n")
+    body._waiting += b"two\n"  # and it came to its end, but the answer was lost
+    with create_engine(postgres.address(url), poolclass=NullPool).begin() as other:
+        from app.store.tables import recording_chunks
+
+        other.execute(insert(recording_chunks).values(recording="rec-1", start=4, data=b"two\n"))
+    body.append(b"three\n")
+    assert bodies.open("rec-1").read(0, 99) == b"one\ntwo\nthree\n" and body.size == 14
+    bodies.close()
+
+
+def test_an_address_is_never_shown(clock: Clock):
+    url = postgres.address("postgresql://parley:canary@db.internal/parley?sslmode=require")
+    assert "canary" not in repr(url) + postgres.shown(url) and postgres.shown(url) == "PostgreSQL at db.internal"
+    for wrong in ("mysql://parley:canary@x/y", "postgresql://parley:canary@x", "canary"):
+        with pytest.raises(postgres.BadAddress) as told:
+            postgres.address(wrong)
+        assert "canary" not in str(told.value)
