@@ -55,13 +55,13 @@ test: setup check
 # What this machine lacks (a sandbox, a proxy) is installed where that may be done, else said first and at the end.
 test-team: setup
 	$(PY) -m tests.team_tools
-	$(PY) -m pytest -n 2 --dist worksteal tests/team tests/isolation $(PYTEST_ARGS)
-	$(PY) -m pytest -n 2 --dist worksteal tests/store --store postgres $(PYTEST_ARGS)
-	$(PY) -m pytest -n 2 tests/scale $(PYTEST_ARGS)
-	$(PY) -m pytest -n 0 tests/browser/test_team.py tests/browser/test_team_together.py $(PYTEST_ARGS)
+	$(PY) -m tests.again -n 2 --dist worksteal tests/team tests/isolation $(PYTEST_ARGS)
+	$(PY) -m tests.again -n 2 --dist worksteal tests/store --store postgres $(PYTEST_ARGS)
+	$(PY) -m tests.again -n 2 tests/scale $(PYTEST_ARGS)
+	$(PY) -m tests.again -n 0 tests/browser/test_team.py tests/browser/test_team_together.py $(PYTEST_ARGS)
 
 test-peers: $(VENV)/.dev $(OLD:%=$(VENV)/.old-%)
-	$(PY) -m pytest -n 2 --dist worksteal tests/old_peers $(PYTEST_ARGS)
+	$(PY) -m tests.again -n 2 --dist worksteal tests/old_peers $(PYTEST_ARGS)
 
 conformance: $(VENV)/.conformance
 	$(PY) -m tests.conformance

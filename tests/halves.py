@@ -5,9 +5,10 @@ own. One after the other: at the same time they are a quarter quicker, but on tw
 slow that what a person sees at once comes after a minute.
 """
 
-import subprocess
 import sys
 from collections.abc import Sequence
+
+from tests import again
 
 WORKERS = 3
 """Of each half, also on two cores: half of the time a test waits for something."""
@@ -20,8 +21,8 @@ NOTHING_TO_RUN = 5
 
 def main(arguments: Sequence[str]) -> int:
     """Run both; 0 when neither failed and one had something to run, else what the first that failed ended with."""
-    pytest = [sys.executable, "-m", "pytest", "-n", str(WORKERS), "--dist", "worksteal"]
-    codes = [subprocess.run([*pytest, *half, *arguments], check=False).returncode for half in (FIRST, BROWSER)]
+    workers = ["-n", str(WORKERS), "--dist", "worksteal"]
+    codes = [again.run([*workers, *half, *arguments]) for half in (FIRST, BROWSER)]
     failed = [code for code in codes if code not in {0, NOTHING_TO_RUN}]
     return failed[0] if failed else min(codes)
 

@@ -263,9 +263,10 @@ async def _say(client: ClientSession, raw: bytes) -> None:
 
 @pytest.mark.requirement("S38", "R5-29")
 async def test_a_hostile_pattern_does_not_freeze_everybody(session: Session):
+    """Each `a` more doubles the time: 25 of them hold up the SDK for seven times what is asserted."""
     schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
     tool = {"name": "say", "inputSchema": {"type": "object"}, "outputSchema": schema}
-    result = f'{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[],"structuredContent":{{"a":"{"a" * 22}!"}}}}}}'
+    result = f'{{"jsonrpc":"2.0","id":$ID,"result":{{"content":[],"structuredContent":{{"a":"{"a" * 25}!"}}}}}}'
     with raw_web(tools=[tool]) as peer:
         async with sdk(peer) as client, feeling() as theirs:
             with falls_apart():
