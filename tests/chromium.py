@@ -2,6 +2,10 @@
 
 `find()` only looks; `ensure()` installs one when none is there. `python -m tests.chromium [STAMP]` is the set-up step
 of `make test`: it prints the path, writes it into STAMP, or fails with one sentence. Browser tests never skip.
+
+Most tests run in the headless shell where there is one: the same engine without a window, a third lighter, because the
+whole browser draws its tabs and menus for nobody. What only the whole browser does (it connects ahead of a click) is
+shown in that, `find(whole=True)`.
 """
 
 import os
@@ -11,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+SHELL = "chromium-headless-shell"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC_APPS = (
     "Chromium.app/Contents/MacOS/Chromium",
@@ -21,6 +26,10 @@ PLAYWRIGHT_BUILDS = (
     "chromium-*/chrome-linux*/chrome",
     "chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
 )
+PLAYWRIGHT_SHELLS = (
+    "chromium_headless_shell-*/*/chrome-headless-shell",
+    "chromium_headless_shell-*/*/headless_shell",
+)
 # Debian's Chromium only recommends fonts; without these a page is measured and pictured in empty boxes.
 FONTS = ("fonts-liberation", "fonts-dejavu-core")
 
@@ -29,14 +38,14 @@ class NoChromium(Exception):
     """There is no usable Chromium; the message says what to do."""
 
 
-def find() -> Path:
-    """The Chromium to use: PARLEY_CHROMIUM, one on PATH, a macOS application, or Playwright's own."""
+def find(*, whole: bool = False) -> Path:
+    """The Chromium to use: PARLEY_CHROMIUM, the shell, one on PATH, a macOS application, or Playwright's own."""
     named = os.environ.get("PARLEY_CHROMIUM")
     if named:
         if _is_program(Path(named)):
             return Path(named)
         raise NoChromium(f"PARLEY_CHROMIUM is {named!r}, and that is no program: correct it or unset it.")
-    for candidate in _candidates():
+    for candidate in _candidates() if whole else (*_shells(), *_candidates()):
         if _is_program(candidate):
             return candidate
     raise NoChromium("No Chromium is installed: run `make chromium`, or set PARLEY_CHROMIUM to one.")
@@ -45,14 +54,22 @@ def find() -> Path:
 def ensure() -> Path:
     """A Chromium that starts, installed first when there is none."""
     try:
-        path = find()
+        paths = {find(), find(whole=True)}
     except NoChromium:
         if os.environ.get("PARLEY_CHROMIUM"):
             raise
-        path = _install()
-    if not _starts(path):
-        raise NoChromium(f"{path} does not start: try it by hand, or set PARLEY_CHROMIUM to another.")
-    return path
+        _install()
+        paths = {find(), find(whole=True)}
+    for path in paths:
+        if not _starts(path):
+            raise NoChromium(f"{path} does not start: try it by hand, or set PARLEY_CHROMIUM to another.")
+    return find()
+
+
+def _shells() -> Iterator[Path]:
+    if on_path := shutil.which(SHELL):
+        yield Path(on_path)
+    yield from _playwright_builds(PLAYWRIGHT_SHELLS)
 
 
 def _candidates() -> Iterator[Path]:
@@ -62,28 +79,28 @@ def _candidates() -> Iterator[Path]:
     if sys.platform == "darwin":
         for folder in (Path("/Applications"), Path.home() / "Applications"):
             yield from (folder / app for app in MAC_APPS)
-    yield from _playwright_builds()
+    yield from _playwright_builds(PLAYWRIGHT_BUILDS)
 
 
-def _playwright_builds() -> Iterator[Path]:
+def _playwright_builds(patterns: tuple[str, ...]) -> Iterator[Path]:
     caches = "Library/Caches" if sys.platform == "darwin" else ".cache"
     cache = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH") or Path.home() / caches / "ms-playwright")
-    for pattern in PLAYWRIGHT_BUILDS:
+    for pattern in patterns:
         yield from sorted(cache.glob(pattern), reverse=True)
 
 
-def _install() -> Path:
+def _install() -> None:
     print("No Chromium here: installing one", file=sys.stderr)
-    if _run(sys.executable, "-m", "playwright", "install", "chromium", limit=300):
-        for path in _playwright_builds():
-            # On a bare Linux the download lacks its libraries; Debian's package below brings them.
-            if _is_program(path) and _starts(path):
-                return path
+    fetched = _run(sys.executable, "-m", "playwright", "install", "chromium", limit=300)
+    # On a bare Linux the download lacks its libraries; Debian's package below brings them.
+    if fetched and any(_is_program(path) and _starts(path) for path in _playwright_builds(PLAYWRIGHT_BUILDS)):
+        return
     if os.geteuid() == 0 and shutil.which("apt-get"):
         _run("apt-get", "update", "--quiet", limit=300)
-        _run("apt-get", "install", "--yes", "--quiet", "--no-install-recommends", "chromium", *FONTS, limit=600)
-        if debian := shutil.which("chromium"):
-            return Path(debian)
+        for packages in (["chromium", *FONTS], [SHELL]):  # older releases have no shell, and the whole serves
+            _run("apt-get", "install", "--yes", "--quiet", "--no-install-recommends", *packages, limit=600)
+        if shutil.which("chromium"):
+            return
     raise NoChromium(
         "Chromium could not be installed (neither by `playwright install chromium` nor, as root, by apt-get): "
         "install Chromium or Chrome yourself, or set PARLEY_CHROMIUM to one."

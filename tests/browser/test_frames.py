@@ -128,7 +128,7 @@ def profile(
     """A browser with a profile of its own, as people have: one without does not connect ahead."""
     context = chromium_browser.browser_type.launch_persistent_context(
         tmp_path_factory.mktemp("profile"),
-        executable_path=str(chromium.find()),
+        executable_path=str(chromium.find(whole=True)),
         args=["--no-sandbox", "--disable-gpu"],
     )
     context.set_default_timeout(60_000)

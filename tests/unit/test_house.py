@@ -241,6 +241,10 @@ def test_without_a_chromium_playwrights_own_newest_is_taken(monkeypatch, tmp_pat
         program.write_text("#!/bin/sh\n", encoding="utf-8")
         program.chmod(0o755)
     assert chromium.find() == newer
+    shell = tmp_path / "chromium_headless_shell-1201" / "chrome-headless-shell-linux64" / "chrome-headless-shell"
+    shell.parent.mkdir(parents=True)
+    newer.rename(shell)
+    assert (chromium.find(), chromium.find(whole=True)) == (shell, older), "the shell is lighter"
 
 
 def test_a_missing_peer_says_what_to_run(monkeypatch, tmp_path):
