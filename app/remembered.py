@@ -19,7 +19,6 @@ import json
 import logging
 import os
 import secrets
-import stat
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -27,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from app import bounds
+from app import bounds, private
 
 log = logging.getLogger("parley.remembered")
 
@@ -65,10 +64,6 @@ class _State:
 
     def digest(self, owner: str, text: str) -> str:
         return hmac.digest(self.key, f"{owner}\0{text}".encode(), "sha256").hex()
-
-
-class _Unfit(Exception):
-    """What the file holds must not be used. Says why, as the end of a sentence."""
 
 
 class Remembered:
@@ -257,7 +252,7 @@ class Remembered:
             return
         try:
             self._file = _read(self.path)
-        except _Unfit as unfit:
+        except private.Unfit as unfit:
             self._file = _State()
             log.warning("%s %s; it is not used, and whoever was logged in needs a new address", self.path, unfit)
         except FileNotFoundError:
@@ -384,25 +379,13 @@ def _locked(path: Path, wait: float, held: int | None) -> Iterator[None]:
 
 def _read(path: Path) -> _State:
     """What is in the file: only from a plain file of this user that nobody else may read."""
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0))
-    try:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is no file")
-        if status.st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "it belongs to somebody else")
-        if status.st_mode & 0o077:
-            raise _Unfit("could be read by other users")
-        with os.fdopen(os.dup(file), "rb") as opened:
-            text = opened.read(bounds.REMEMBERED_BYTES + 1)
-    finally:
-        os.close(file)
+    text = private.read(path, bounds.REMEMBERED_BYTES + 1)
     try:
         if len(text) > bounds.REMEMBERED_BYTES:
             raise ValueError
         return _state_of(json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise _Unfit("is damaged") from None
+        raise private.Unfit("is damaged") from None
 
 
 def _state_of(said: dict[str, Any]) -> _State:

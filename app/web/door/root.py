@@ -11,13 +11,11 @@ Loaded before the port is open, so it imports little.
 
 from __future__ import annotations
 
-import errno
 import hmac
 import logging
 import os
 import re
 import secrets
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -26,6 +24,8 @@ from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import private
 
 log = logging.getLogger("parley.web")
 
@@ -143,7 +143,7 @@ def _kept_key(directory: Path) -> str:
             return _read(path)
         except FileNotFoundError:
             return _write(path, anew=False)
-        except _Unfit as unfit:
+        except private.Unfit as unfit:
             log.warning("%s %s; Parley made a new path, and bookmarks of the old one lead nowhere", path, unfit)
             return _write(path, anew=True)
     except OSError as fault:
@@ -156,26 +156,11 @@ def _kept_key(directory: Path) -> str:
         return _new_key()
 
 
-class _Unfit(Exception):
-    """The file is ours, and what it holds must not be used. Says why, as the end of a sentence."""
-
-
 def _read(path: Path) -> str:
     """The key in the file: only from a plain file of this user that nobody else may read."""
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_NOFOLLOW", 0))
-    try:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "it is no file")
-        if status.st_uid != os.geteuid():
-            raise PermissionError(errno.EPERM, "it belongs to somebody else")
-        text = os.read(file, 200).decode("ascii", "replace").strip()
-    finally:
-        os.close(file)
-    if status.st_mode & 0o077:
-        raise _Unfit("could be read by other users")
+    text = private.read(path, 200).decode("ascii", "replace").strip()
     if not _KEY.fullmatch(text):
-        raise _Unfit("held no key")
+        raise private.Unfit("held no key")
     return text
 
 
