@@ -199,12 +199,25 @@ def is_full(fault: Exception) -> bool:
     return "is full" in str(fault) or (isinstance(fault, OSError) and fault.errno in {errno.ENOSPC, errno.EDQUOT})
 
 
+def _no_file_left() -> bool:
+    """Whether no file can be opened at all: SQLite and imports say then that this one cannot be."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as fault:
+        return fault.errno in {errno.EMFILE, errno.ENFILE}
+    return False
+
+
 def words(path: Path, fault: Exception) -> str | None:
     """Why nothing is written, as a sentence without its beginning; None for a fault that is none of the disk."""
     if isinstance(fault, Newer):
         return f"{path} was written by a newer Parley."
-    if not isinstance(fault, (sqlite3.Error, OSError, Unusable)):
+    if not isinstance(fault, (sqlite3.Error, OSError, ImportError, Unusable)):
         return None
+    if _no_file_left():
+        return f"{path} cannot be opened: Parley has too many files open. The next save tries again."
+    if isinstance(fault, ImportError):
+        return f"what writes {path} cannot be loaded: {fault}. Install Parley's dependencies again."
     if is_full(fault):
         return f"the disk that holds {path} is full. Make room; the next save tries again."
     read_only = isinstance(fault, OSError) and fault.errno in {errno.EROFS, errno.EACCES, errno.EPERM}

@@ -11,6 +11,7 @@ from playwright.sync_api import (
     ConsoleMessage,
     Dialog,
     Page,
+    Playwright,
     Response,
     expect,
     sync_playwright,
@@ -34,11 +35,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def chromium_browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        yield browser
-        browser.close()
+def playwright() -> Iterator[Playwright]:
+    """One for each worker: it holds an event loop, and a process has only one of those."""
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def chromium_browser(playwright: Playwright) -> Iterator[Browser]:
+    browser = launch(playwright)
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="session")

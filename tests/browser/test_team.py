@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, Playwright, expect
 
 from tests.browser import team_house
 from tests.browser.team_house import SERVER, WAIT
@@ -34,101 +34,100 @@ def house(tmp_path: Path) -> Iterator[tuple[str, int]]:
         yield link, tls
 
 
-def test_somebody_is_invited_works_and_is_switched_off_in_the_middle(house: tuple[str, int]):
+def test_somebody_is_invited_works_and_is_switched_off_in_the_middle(house: tuple[str, int], playwright: Playwright):
     link, tls = house
-    with sync_playwright() as playwright:
-        browser = team_house.browser(playwright, tls)
-        boss, grace = (browser.new_context(ignore_https_errors=True).new_page() for _ in range(2))
-        boss.goto(link)
-        boss.get_by_role("button", name="Sign in").click()
-        boss.wait_for_url("https://parley.example/")
-        [cookie] = boss.context.cookies()
-        assert (cookie["name"], cookie["secure"], cookie["httpOnly"], cookie["path"]) == (
-            "__Host-parley",
-            True,
-            True,
-            "/",
-        )
-        assert _looked_at(boss, "/", "/me", "/people", "/catalogue", "/catalogue/new", "/audit", "/isolation") == []
-        # The admin lists a server and invites somebody.
-        boss.goto("https://parley.example/catalogue/new")
-        boss.get_by_label("Name", exact=True).first.fill("Release runner")
-        boss.get_by_label("Command").fill(f"{PYTHON} -I -S {SERVER}")
-        boss.get_by_text("Files and environment").click()
-        boss.get_by_label("Directories it may read").fill(str(SERVER.parent))
-        row = boss.get_by_role("group", name="Variable 1")
-        row.get_by_label("Name").fill("REGION")
-        row.get_by_label("Allowed values").fill("north, south")
-        boss.get_by_role("button", name="Add variable").click()
-        row = boss.get_by_role("group", name="Variable 2")
-        row.get_by_label("Name").fill("API_KEY")
-        row.get_by_label("Given by").select_option("secret")
-        boss.get_by_role("button", name="Save entry").last.click()
-        boss.wait_for_url("https://parley.example/catalogue/release-runner")
-        boss.goto("https://parley.example/people")
-        boss.get_by_label("Name", exact=True).fill("Grace")
-        boss.get_by_role("button", name="Make invite link").click()
-        link = boss.locator(".once code").inner_text()
+    browser = team_house.browser(playwright, tls)
+    boss, grace = (browser.new_context(ignore_https_errors=True).new_page() for _ in range(2))
+    boss.goto(link)
+    boss.get_by_role("button", name="Sign in").click()
+    boss.wait_for_url("https://parley.example/")
+    [cookie] = boss.context.cookies()
+    assert (cookie["name"], cookie["secure"], cookie["httpOnly"], cookie["path"]) == (
+        "__Host-parley",
+        True,
+        True,
+        "/",
+    )
+    assert _looked_at(boss, "/", "/me", "/people", "/catalogue", "/catalogue/new", "/audit", "/isolation") == []
+    # The admin lists a server and invites somebody.
+    boss.goto("https://parley.example/catalogue/new")
+    boss.get_by_label("Name", exact=True).first.fill("Release runner")
+    boss.get_by_label("Command").fill(f"{PYTHON} -I -S {SERVER}")
+    boss.get_by_text("Files and environment").click()
+    boss.get_by_label("Directories it may read").fill(str(SERVER.parent))
+    row = boss.get_by_role("group", name="Variable 1")
+    row.get_by_label("Name").fill("REGION")
+    row.get_by_label("Allowed values").fill("north, south")
+    boss.get_by_role("button", name="Add variable").click()
+    row = boss.get_by_role("group", name="Variable 2")
+    row.get_by_label("Name").fill("API_KEY")
+    row.get_by_label("Given by").select_option("secret")
+    boss.get_by_role("button", name="Save entry").last.click()
+    boss.wait_for_url("https://parley.example/catalogue/release-runner")
+    boss.goto("https://parley.example/people")
+    boss.get_by_label("Name", exact=True).fill("Grace")
+    boss.get_by_role("button", name="Make invite link").click()
+    link = boss.locator(".once code").inner_text()
 
-        others = _children()
-        # Who was invited picks it, fills in what it wants, and answers what it asks.
-        grace.goto(link)
-        grace.get_by_role("button", name="Sign in").click()
-        grace.get_by_role("link", name="Connect… Release runner").click()
-        grace.get_by_label("REGION").select_option("south")
-        grace.get_by_label("API_KEY").fill(CANARY)
-        grace.get_by_role("button", name="Connect", exact=True).click()
-        grace.wait_for_url("https://parley.example/s/**")
-        session = grace.url
-        expect(grace.get_by_role("link", name="build").first).to_be_visible(timeout=WAIT * 1000)
-        grace.goto(f"{session}/tools/build")
-        grace.locator("#call-go").click()
-        card = grace.locator(".ask").first
-        expect(card.locator("p.says")).to_have_text("Which tag does the build in south get?", timeout=WAIT * 1000)
-        card.get_by_label("Tag").fill("v2.1")
-        card.get_by_role("button", name="Accept").click()
-        expect(grace.get_by_text("tagged v2.1").first).to_be_visible(timeout=WAIT * 1000)
-        children = _children() - others
-        assert children
-        # The next ask is open when they are switched off: nothing is answered in their name.
-        call = {"method": "tools/call", "params": {"name": "build", "arguments": {}}}
-        sent = """([address, call]) => fetch(address, {method: "POST", body: JSON.stringify(call),
-            headers: {"content-type": "application/json"}}).then((answer) => answer.status)"""
-        assert grace.evaluate(sent, [f"{session}/calls", call]) < 300
-        expect(grace.locator(".ask").get_by_role("button", name="Accept")).to_be_visible(timeout=WAIT * 1000)
+    others = _children()
+    # Who was invited picks it, fills in what it wants, and answers what it asks.
+    grace.goto(link)
+    grace.get_by_role("button", name="Sign in").click()
+    grace.get_by_role("link", name="Connect… Release runner").click()
+    grace.get_by_label("REGION").select_option("south")
+    grace.get_by_label("API_KEY").fill(CANARY)
+    grace.get_by_role("button", name="Connect", exact=True).click()
+    grace.wait_for_url("https://parley.example/s/**")
+    session = grace.url
+    expect(grace.get_by_role("link", name="build").first).to_be_visible(timeout=WAIT * 1000)
+    grace.goto(f"{session}/tools/build")
+    grace.locator("#call-go").click()
+    card = grace.locator(".ask").first
+    expect(card.locator("p.says")).to_have_text("Which tag does the build in south get?", timeout=WAIT * 1000)
+    card.get_by_label("Tag").fill("v2.1")
+    card.get_by_role("button", name="Accept").click()
+    expect(grace.get_by_text("tagged v2.1").first).to_be_visible(timeout=WAIT * 1000)
+    children = _children() - others
+    assert children
+    # The next ask is open when they are switched off: nothing is answered in their name.
+    call = {"method": "tools/call", "params": {"name": "build", "arguments": {}}}
+    sent = """([address, call]) => fetch(address, {method: "POST", body: JSON.stringify(call),
+        headers: {"content-type": "application/json"}}).then((answer) => answer.status)"""
+    assert grace.evaluate(sent, [f"{session}/calls", call]) < 300
+    expect(grace.locator(".ask").get_by_role("button", name="Accept")).to_be_visible(timeout=WAIT * 1000)
 
-        boss.goto("https://parley.example/people")
-        boss.locator("summary", has_text="Switch off…").click()
-        expect(boss.get_by_text("Ends 1 session and every sign-in at once.")).to_be_visible()
-        boss.get_by_role("button", name="Switch off", exact=True).click()
-        expect(boss.get_by_text("switched off")).to_be_visible()
-        expect(grace.get_by_text("You are signed out").first).to_be_visible(timeout=WAIT * 1000)
-        end = time.monotonic() + WAIT
-        while any(psutil.pid_exists(pid) for pid in children) and time.monotonic() < end:
-            grace.wait_for_timeout(50)
-        assert not [pid for pid in children if psutil.pid_exists(pid)]
-        for gone in (session, "https://parley.example/"):
-            answer = grace.goto(gone)
-            assert answer is not None and answer.status == 401, gone
-        expect(grace.get_by_text("You are not signed in")).to_be_visible()
-        boss.goto("https://parley.example/audit")
-        expect(boss.get_by_role("cell", name="switched off", exact=True)).to_be_visible()
-        for page in ("audit", "catalogue", "isolation"):
-            boss.goto(f"https://parley.example/{page}")
-            assert CANARY not in boss.content(), page
-        browser.close()
+    boss.goto("https://parley.example/people")
+    boss.locator("summary", has_text="Switch off…").click()
+    expect(boss.get_by_text("Ends 1 session and every sign-in at once.")).to_be_visible()
+    boss.get_by_role("button", name="Switch off", exact=True).click()
+    expect(boss.get_by_text("switched off")).to_be_visible()
+    expect(grace.get_by_text("You are signed out").first).to_be_visible(timeout=WAIT * 1000)
+    end = time.monotonic() + WAIT
+    while any(psutil.pid_exists(pid) for pid in children) and time.monotonic() < end:
+        grace.wait_for_timeout(50)
+    assert not [pid for pid in children if psutil.pid_exists(pid)]
+    for gone in (session, "https://parley.example/"):
+        answer = grace.goto(gone)
+        assert answer is not None and answer.status == 401, gone
+    expect(grace.get_by_text("You are not signed in")).to_be_visible()
+    boss.goto("https://parley.example/audit")
+    expect(boss.get_by_role("cell", name="switched off", exact=True)).to_be_visible()
+    for page in ("audit", "catalogue", "isolation"):
+        boss.goto(f"https://parley.example/{page}")
+        assert CANARY not in boss.content(), page
+    browser.close()
 
 
 @pytest.mark.requirement("S16")
 def test_somebody_signs_in_with_a_service_and_somebody_else_is_not_let_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, playwright: Playwright
 ):
     found = team_house.tools()
     if found is None:
         lacks("nginx, openssl or a python3 that another user could run: no team behind a proxy with TLS")
         return
     monkeypatch.setenv("OIDC_SECRET", SECRET)
-    with started([sys.executable, str(SERVERS / "openid.py")]) as peer, sync_playwright() as playwright:
+    with started([sys.executable, str(SERVERS / "openid.py")]) as peer:
         provider = Provider(peer)
         more = f"""[oidc]
             issuer = "{provider.name}"

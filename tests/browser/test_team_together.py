@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, Playwright, expect
 
 from tests.browser import team_house
 from tests.browser.team_house import WAIT
@@ -48,7 +48,7 @@ RAW = (
 
 
 @pytest.fixture
-def two(tmp_path: Path) -> Iterator[tuple[Page, Page]]:
+def two(tmp_path: Path, playwright: Playwright) -> Iterator[tuple[Page, Page]]:
     """An admin and somebody whom they invited, each in a browser of their own; nothing is complained about."""
     found = team_house.tools()
     if found is None:
@@ -58,7 +58,6 @@ def two(tmp_path: Path) -> Iterator[tuple[Page, Page]]:
     with (
         team_house.proxy(tmp_path, *found) as (inner, tls),
         team_house.team(tmp_path, inner, RAW) as link,
-        sync_playwright() as playwright,
     ):
         browser = team_house.browser(playwright, tls)
         size: Any = {"width": 1440, "height": 900}

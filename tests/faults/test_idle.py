@@ -253,6 +253,7 @@ def test_h06_without_a_file_left_it_neither_spins_nor_floods_the_log(parley: Sta
         time.sleep(3)  # what is measured is the cost of this time
         assert cpu(one) - worked < 0.5 * (time.monotonic() - began)
         assert len(one.err) - lines < 30, one.err[lines:][:40]
+        assert not any("Traceback" in line for line in one.err), "what could not be saved is a sentence"
     resource.prlimit(one.process.pid, resource.RLIMIT_NOFILE, (256, 256))
     assert one.ask("GET", "/healthz")[0] == 200
     assert one.end()[0] == 0

@@ -1,6 +1,8 @@
 """Database code is imported by the first that needs it, in a thread, and behind whoever is connecting."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -171,3 +173,20 @@ async def test_nothing_is_imported_while_a_session_connects(tmp_path: Path, ends
             assert idle and all(idle)
             await registry._calm()
     assert len(asked(tmp_path / "data" / FILE, "SELECT 1 FROM targets")) == 1
+
+
+def test_without_a_file_left_what_cannot_be_saved_says_so(tmp_path: Path):
+    """In a process of its own: SQLite and imports know only that this file cannot be opened."""
+    code = (
+        "import resource, sqlite3, sys; from pathlib import Path; from app.store import sqlite\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
+        "path = Path(sys.argv[1])\n"
+        "for attempt in (lambda: sqlite3.connect(path), lambda: __import__('wave')):\n"
+        "    try: attempt()\n"
+        "    except Exception as fault: print(sqlite.words(path, fault))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "x.db")], capture_output=True, text=True, check=True
+    )
+    said = f"{tmp_path / 'x.db'} cannot be opened: Parley has too many files open. The next save tries again."
+    assert done.stdout.splitlines() == [said] * 2
