@@ -99,6 +99,8 @@ COUNTS_SECONDS = 5.0
 HELD_SESSIONS = 10_000
 LOST_SECONDS = 24 * 3600.0
 """How long a lost session is listed; its recording is kept for as long as recordings are."""
+UNFINISHED_BYTES = 256 * 1024
+"""What is kept of the calls of one session, so that they can go on when its replica dies; larger ones cannot."""
 LOST_ROWS = 30
 """Messages and asks of a lost session that its page shows; the recording has all of them."""
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("parley.store")
 _target: TypeAdapter[AnyTarget] = TypeAdapter(Target)
 _T = TypeVar("_T")
+Taking = Literal["taken", "again", "alive", "gone"]
+"""What came of taking up something of a lost session: it is ours to go on with, somebody else has it already, the
+session may still live, nobody knows of it."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -71,6 +74,8 @@ class HeldSession:
     changed: float
     lost: float | None = None
     """When its replica was last heard of; None while that lives."""
+    unfinished: str = field(default="", repr=False)
+    """What was under way in it and can go on elsewhere, sealed; empty for nothing."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -241,7 +246,9 @@ class Replicas:
         """The sessions of somebody on other replicas, the newest first; nothing when the store does not answer."""
         from app.store.team_tables import sessions
 
-        found = await self._held(sessions.c.owner == owner)
+        # One that somebody has reconnected is lost too, and they know.
+        listed = sessions.c.lost.is_(None) | (sessions.c.taken == "")
+        found = await self._held((sessions.c.owner == owner) & listed)
         return sorted((one for one in found or () if not self.is_mine(one)), key=lambda one: -one.began)
 
     async def find(self, sid: str) -> HeldSession | None:
@@ -283,6 +290,45 @@ class Replicas:
             return True
 
         await self._database.work(write)
+
+    async def reopened(self, sid: str) -> None:
+        """Somebody has opened another session in its place: it is listed no more, and what it had may go on there."""
+
+        async def write(connection: AsyncConnection) -> bool:
+            from app.store.team_tables import sessions
+
+            there = (sessions.c.id == sid) & (sessions.c.taken == "")
+            await connection.execute(sessions.update().where(there).values(taken="[]"))
+            return True
+
+        await self._database.work(write)
+
+    async def take(self, sid: str, key: str, *, back: bool = False) -> Taking | None:
+        """Take up one call of a lost session, or give it `back`: once, whoever asks on which replica, and not before it
+        is certain that the process which held it is gone. None when the store does not answer."""
+
+        async def write(connection: AsyncConnection) -> Taking:
+            from sqlalchemy import select
+
+            from app.store.team_tables import sessions
+
+            query = select(sessions).where(sessions.c.id == sid).with_for_update()
+            row = (await connection.execute(query)).mappings().first()
+            if row is None:
+                return "gone"
+            known = await self._read(connection, await self._now(connection))
+            if row["lost"] is None and any(
+                one.alive and (one.name, one.run) == (row["replica"], row["run"]) for one in known
+            ):
+                return "alive"
+            taken = json.loads(row["taken"] or "[]")
+            if back == (key not in taken):
+                return "again"
+            said = json.dumps([one for one in taken if one != key] if back else [*taken, key])
+            await connection.execute(sessions.update().where(sessions.c.id == sid).values(taken=said))
+            return "taken"
+
+        return await self._database.work(write)
 
     async def sweep(self) -> None:
         """Forget what was lost long ago."""

@@ -16,16 +16,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
+import psycopg
 import pytest
 from cryptography.fernet import Fernet
 
 from tests.drive import ROOT, SERVERS
+from tests.drive_modern import TELLS, ask_form, modern_web, needs
 from tests.postgres import Postgres
 
 WAIT = 60.0
 HOST = "parley.example"
 DEPLOY = ROOT / ".deploy"
 PROXIES = ("nginx", "haproxy")
+STATE = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
+"""What a server of 2026-07-28 wants back to the byte; it looks like a secret, as such states do."""
+SCRIPTS = {"ask": [needs(STATE, who=ask_form("Who sails?")), TELLS]}
+_WAITS = {"status": "input_required", "pollIntervalMs": 500, "inputRequests": {"a": ask_form("Which way?")}}
+TASKS = {"job": {"gets": [_WAITS, {"status": "completed", "result": {"$tell": True}}]}}
 _T = TypeVar("_T")
 
 
@@ -101,6 +108,7 @@ class Team:
             self.postgres = Postgres()
             stack.callback(self.postgres.remove)
             self.peer = stack.enter_context(peer())
+            self.modern = stack.enter_context(modern_web(self.folder / "modern", scripts=SCRIPTS, task=TASKS))
             self.url = self.postgres.database()
             self._configure()
             stack.callback(self._end_all)
@@ -131,6 +139,7 @@ class Team:
                 f'public_url = "https://{HOST}"\ndata_dir = "{data}"\nport = {self.ports[name]}\nchild_user = {user}\n'
                 f'replica = "{name}"\nkey_file = "{key}"\n[store]\nurl_file = "{secret}"\n'
                 f'[catalogue.scale]\nname = "Scale"\ntransport = "http"\nurl = "{self.peer}/mcp"\n'
+                f'[catalogue.modern]\nname = "Modern"\ntransport = "http"\nurl = "{self.modern.target.url}"\n'
                 f'[catalogue.load]\nname = "Load"\ntransport = "http"\nurl = "{self.peer}/mcp?rate=5"\n'
                 f"[limits]\n{limits}"
             )
@@ -236,10 +245,12 @@ class Team:
         until(lambda: client.get(f"/s/{sid}").json()["connection"]["state"] == "ready", "the connection")
         return sid
 
-    def ask(self, client: Client, sid: str) -> str:
+    def ask(self, client: Client, sid: str, tool: str = "ask", **arguments: str) -> str:
         """Let the server ask something; the id of the ask."""
         before = set(self.asks(client, sid))
-        done = client.post(f"/s/{sid}/calls", json={"method": "tools/call", "params": {"name": "ask", "arguments": {}}})
+        done = client.post(
+            f"/s/{sid}/calls", json={"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        )
         assert done.status_code < 300, done.text
         return until(lambda: next(iter(set(self.asks(client, sid)) - before), None), "the ask")
 
@@ -248,6 +259,12 @@ class Team:
 
     def answer(self, client: Client, sid: str, aid: str, word: str = "x") -> httpx2.Response:
         return client.post(f"/s/{sid}/asks/{aid}/answer", json={"action": "accept", "content": {"word": word}})
+
+    def kept(self, sid: str) -> str:
+        """All that the store has of a session, as text; empty before it has something that is under way."""
+        with psycopg.connect(self.url) as connection:
+            row = connection.execute("SELECT row_to_json(sessions) FROM sessions WHERE id = %s", (sid,)).fetchone()
+        return str(row[0]) if row is not None and row[0]["unfinished"] else ""
 
     def state(self) -> dict[str, list[Any]]:
         """Every question that the server asked, with each answer that it got."""

@@ -33,6 +33,7 @@ from app.web.kit.templates import Context
 from app.web.team.door import TeamVisitors
 from app.web.team.house import House, role_of
 from app.web.team.offers import offered
+from app.web.team.resuming import in_place_of, owned
 
 
 def house_of(request: Request) -> House:
@@ -244,7 +245,7 @@ def _home(
         free_http=house.settings.free_http,
         chosen=chosen,
         wrong=wrong or {},
-        given=given or {},
+        given=given or {"lost": request.query_params.get("lost", "")},
         fault=fault,
         saved={one.id: _saved(house, me, one) for one in entries},
         query=query,
@@ -291,9 +292,9 @@ def held_json(one: HeldSession) -> dict[str, Any]:
     return {**said, "lost_at": lost, "open_asks": one.asks, "messages": one.messages}
 
 
-def to_fill(request: Request, url: str, needs: tuple[str, ...]) -> Home:
+def to_fill(request: Request, url: str, needs: tuple[str, ...], lost: str) -> Home:
     """The first page with an address filled in, for whoever has to type secrets again."""
-    return _home(request, given={"url": url}, fault=f"Type again what is not kept: {', '.join(needs)}.")
+    return _home(request, given={"url": url, "lost": lost}, fault=f"Type again what is not kept: {', '.join(needs)}.")
 
 
 def shared_json(request: Request) -> list[dict[str, str]]:
@@ -356,6 +357,8 @@ class PickBody(Closed):
     options: Options = Options()
     keep: bool = False
     """Keep the secret ones, encrypted, for the next time."""
+    lost: str = ""
+    """A session that was lost and is reconnected by this one."""
 
 
 async def pick(request: Request) -> Response:
@@ -365,7 +368,14 @@ async def pick(request: Request) -> Response:
     if entry is None:
         raise unknown("There is no such server in the catalogue.")
     body = await request_bodies.read(request)
-    wanted = body.read(PickBody, lambda form: {"variables": _filled(entry, form.data), "keep": bool(form.text("keep"))})
+    wanted = body.read(
+        PickBody,
+        lambda form: {
+            "variables": _filled(entry, form.data),
+            "keep": bool(form.text("keep")),
+            "lost": form.text("lost"),
+        },
+    )
     kept = house.sealed.values(identity.id, entry.id, entry.leads_to)
     kept = {name: value for name, value in kept.items() if _is_secret(entry, name)}
     values = {**kept, **{name: value for name, value in wanted.variables.items() if value or name not in kept}}
@@ -377,18 +387,20 @@ async def pick(request: Request) -> Response:
     if wanted.keep:
         new = {name: value for name, value in values.items() if _is_secret(entry, name) and value != kept.get(name)}
         await house.sealed.put(identity.id, entry.id, new, entry.leads_to)
-    return await begin(request, target, wanted.options)
+    return await begin(request, target, wanted.options, wanted.lost)
 
 
 class DialBody(Closed):
     url: str = ""
     options: Options = Options()
+    lost: str = ""
+    """As when a server is picked."""
 
 
 async def dial(request: Request) -> Response:
     """Open a session with a server by its address. Where that leads is decided when it is dialled."""
     body = await request_bodies.read(request)
-    wanted = body.read(DialBody, lambda form: {"url": form.text("url").strip()})
+    wanted = body.read(DialBody, lambda form: {"url": form.text("url").strip(), "lost": form.text("lost")})
     try:
         target = HttpTarget(transport="http", url=wanted.url)
     except ValidationError as fault:
@@ -397,11 +409,14 @@ async def dial(request: Request) -> Response:
             raise Denied(422, "invalid", "Some values cannot be used.", fields=wrong) from None
         words = [words for found in wrong.values() for words in found]
         return await show_page(request, _home(request, wrong={"/url": words}, given={"url": wanted.url}), 422)
-    return await begin(request, target, wanted.options)
+    return await begin(request, target, wanted.options, wanted.lost)
 
 
-async def begin(request: Request, target: AnyTarget, options: Options) -> Response:
+async def begin(request: Request, target: AnyTarget, options: Options, lost: str = "") -> Response:
+    """Open a session; `lost` is one of the same server in whose place it is."""
     registry, identity = request.app.state.registry, request.state.identity
+    replicas = request.app.state.keeper.replicas
+    held = await owned(replicas, identity.id, lost)
     try:
         session = registry.open(identity)
         async with registry.remembered.alone():
@@ -414,6 +429,7 @@ async def begin(request: Request, target: AnyTarget, options: Options) -> Respon
         if wants_json(request):
             raise
         return await show_page(request, _home(request, fault=fault.message), 403)
+    await in_place_of(house_of(request), replicas, held, session)
     url = f"/s/{session.id}"
     return await back(request, url, lambda: {"id": session.id, "url": url}, 201)
 

@@ -17,13 +17,14 @@ import anyio
 from app import team_bounds as bounds
 from app.sessions import SessionRegistry, Workspace
 from app.store.replicas import HeldSession, Replica, Replicas, aimed
+from app.web.team.unfinished import Kept
 
 if TYPE_CHECKING:
     from app.web.team.house import House
 
 logger = logging.getLogger("parley.replica")
 
-_SOON = ("state", "label", "recording", "asks", "target")
+_SOON = ("state", "label", "recording", "asks", "target", "unfinished")
 """What of a session others should know at once; counts may follow."""
 
 
@@ -46,6 +47,7 @@ class Keeper:
         self.draining = False
         self._drained_at = 0.0
         self._written: dict[str, HeldSession] = {}
+        self._kept = Kept(house.sealed)
         self._news: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self._renewed = self._swept = float("-inf")
@@ -128,6 +130,7 @@ class Keeper:
             self._written.update((one.id, one) for one in changed)
             for sid in gone:
                 del self._written[sid]
+                self._kept.forget(sid)
 
     def _row(self, session: Workspace) -> HeldSession | None:
         if session.target is None or session.made_for is not None or session.never_connected:
@@ -150,6 +153,7 @@ class Keeper:
             target=plain,
             options=options,
             missing=missing,
+            unfinished=self._kept.text(session),
         )
 
     def _is_news(self, one: HeldSession) -> bool:
