@@ -20,6 +20,7 @@ import psycopg
 import pytest
 from cryptography.fernet import Fernet
 
+from app.core.targets import HttpTarget
 from tests.drive import ROOT, SERVERS
 from tests.drive_modern import TELLS, ask_form, modern_web, needs
 from tests.postgres import Postgres
@@ -130,6 +131,7 @@ class Team:
         key.write_bytes(Fernet.generate_key())
         key.chmod(0o600)
         limits = "".join(f"{name} = {value}\n" for name, value in self.limits.items())
+        assert isinstance(self.modern.target, HttpTarget)
         user = '"61700-61719"' if os.geteuid() == 0 else '""'
         for name in self.names:
             data = self.folder / name

@@ -58,7 +58,7 @@ async def test_a_round_goes_on_with_its_questions_and_its_state_to_the_byte(
         assert (retry["requestState"], set(retry["inputResponses"])) == (STATE, {"a", "b"})
         await later.asks.answer(later.inbox.open[0], SAID, ME)
         assert (await told(later, again))["requestState"] == "two"
-        assert (again.continues, [turn.reply_seq for turn in again.rounds][0]) == (f"r1-lost/{first.id}", None)
+        assert (again.continues, again.rounds[0].reply_seq) == (f"r1-lost/{first.id}", None)
         assert not later.leftovers.any
 
 
