@@ -55,8 +55,6 @@ SEEN_SECONDS = 60.0
 """When somebody was seen is not written more often."""
 OIDC_BEGUN_SECONDS = 600
 """In which a sign-in by another service must come back."""
-OIDC_STATES = 10_000
-"""Answers of it that were used, so that none counts twice."""
 OIDC_SECONDS = 3_600.0
 OIDC_KEYS_SECONDS = 60.0
 """How long what the service says of itself counts; and how soon its keys are asked for again over an unknown one."""

@@ -257,6 +257,14 @@ class Replicas:
 
         return next(iter(await self._held(sessions.c.id == sid) or ()), None)
 
+    async def some(self, sids: Iterable[str]) -> list[HeldSession]:
+        """Those of these sessions that live on other replicas."""
+        from app.store.team_tables import sessions
+
+        wanted = list(sids)
+        found = await self._held(sessions.c.id.in_(wanted) & sessions.c.lost.is_(None)) if wanted else []
+        return [one for one in found or () if not self.is_mine(one)]
+
     def is_mine(self, one: HeldSession) -> bool:
         """Whether this process holds it."""
         return one.lost is None and (one.replica, one.run) == (self.name, self.run)

@@ -34,10 +34,19 @@ class Shares:
         self._kept: dict[str, Share] = {}
         self._late: set[str] = set()
         """What was taken away and could not be written yet."""
+        self._looked = float("-inf")
 
     async def open(self) -> None:
         """Read what there is."""
-        self._kept = {one.id: one for one in await self._database.look(_read) or ()}
+        found = await self._database.look(_read)
+        if found is not None:
+            self._kept = {one.id: one for one in found if one.id not in self._late}
+
+    async def learn(self) -> None:
+        """Somebody comes for what was perhaps shared with them by another replica, a moment ago."""
+        if self._database.is_shared and abs(self._wall() - self._looked) >= bounds.TICK_SECONDS:
+            self._looked = self._wall()
+            await self.open()
 
     # ---- what there is
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 import psycopg
@@ -22,7 +24,9 @@ from cryptography.fernet import Fernet
 
 from app.core.targets import HttpTarget
 from tests.drive import ROOT, SERVERS
+from tests.drive_http import Peer, started
 from tests.drive_modern import TELLS, ask_form, modern_web, needs
+from tests.drive_oauth import Harbour, protected
 from tests.postgres import Postgres
 
 WAIT = 60.0
@@ -34,6 +38,7 @@ STATE = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
 SCRIPTS = {"ask": [needs(STATE, who=ask_form("Who sails?")), TELLS]}
 _WAITS = {"status": "input_required", "pollIntervalMs": 500, "inputRequests": {"a": ask_form("Which way?")}}
 TASKS = {"job": {"gets": [_WAITS, {"status": "completed", "result": {"$tell": True}}]}}
+SECRET = "canary-client-secret-5b1f"
 _T = TypeVar("_T")
 
 
@@ -70,6 +75,14 @@ def until(what: Callable[[], _T | None], why: str = "it", seconds: float = WAIT)
                 return found
         assert time.monotonic() < deadline, f"{why} did not happen within {seconds:g} s"
         time.sleep(0.05)
+
+
+class Provider(Harbour):
+    """A sign-in service for people that runs; `allow` is what somebody does there."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self.name: str = self.set()["issuer"]
 
 
 class Client(httpx2.Client):
@@ -110,6 +123,8 @@ class Team:
             stack.callback(self.postgres.remove)
             self.peer = stack.enter_context(peer())
             self.modern = stack.enter_context(modern_web(self.folder / "modern", scripts=SCRIPTS, task=TASKS))
+            self.harbour = stack.enter_context(protected())
+            self.provider = Provider(stack.enter_context(started([sys.executable, str(SERVERS / "openid.py")])))
             self.url = self.postgres.database()
             self._configure()
             stack.callback(self._end_all)
@@ -133,13 +148,16 @@ class Team:
         limits = "".join(f"{name} = {value}\n" for name, value in self.limits.items())
         assert isinstance(self.modern.target, HttpTarget)
         user = '"61700-61719"' if os.geteuid() == 0 else '""'
+        inside = sorted({urlsplit(one).netloc for one in (self.harbour.resource, *self.harbour.issuers.values())})
         for name in self.names:
             data = self.folder / name
             data.mkdir(mode=0o700)
             # Two that were started one after the other share a file but for their port: here each has its own.
             (self.folder / f"{name}.toml").write_text(
                 f'public_url = "https://{HOST}"\ndata_dir = "{data}"\nport = {self.ports[name]}\nchild_user = {user}\n'
-                f'replica = "{name}"\nkey_file = "{key}"\n[store]\nurl_file = "{secret}"\n'
+                f'replica = "{name}"\nkey_file = "{key}"\nallow = {json.dumps(inside)}\n'
+                f'[oidc]\nissuer = "{self.provider.name}"\nclient_id = "parley"\neverybody = true\n'
+                f'client_secret_env = "OIDC_SECRET"\n[store]\nurl_file = "{secret}"\n'
                 f'[catalogue.scale]\nname = "Scale"\ntransport = "http"\nurl = "{self.peer}/mcp"\n'
                 f'[catalogue.modern]\nname = "Modern"\ntransport = "http"\nurl = "{self.modern.target.url}"\n'
                 f'[catalogue.load]\nname = "Load"\ntransport = "http"\nurl = "{self.peer}/mcp?rate=5"\n'
@@ -154,6 +172,7 @@ class Team:
     def start(self, name: str) -> None:
         """Start one and wait until it listens."""
         env = {key: value for key, value in os.environ.items() if not key.startswith("PARLEY_")}
+        env["OIDC_SECRET"] = SECRET
         log = self.logs[name] = self.folder / f"{name}.log"
         with log.open("a") as errors:
             process = self.replicas[name] = subprocess.Popen(

@@ -106,9 +106,11 @@ class TeamVisitors(Visitors):
         return visitor
 
     async def not_here(self, scope: Scope, visitor: Visitor, sid: str) -> None:
-        """A session of another replica: shown as far as it was recorded, and never acted upon."""
+        """A session of another replica: shown as far as it was recorded, and never acted upon. One of this replica may
+        be shared with whoever comes by a link that they used on another one."""
         from app.web.team.lost import elsewhere
 
+        await self.house.shares.learn()
         await elsewhere(scope, visitor.identity, sid)
 
     def _script(self, headers: Headers) -> Visitor:
@@ -253,7 +255,8 @@ class Replicated:
             return
         keeper: Keeper = scope["app"].state.keeper
         path = scope["path"]
-        theirs = not path.startswith((f"/s/{keeper.name}-", "/static/")) and path not in {"/healthz", "/readyz"}
+        own = tuple(f"/{kind}/{keeper.name}-" for kind in ("s", "answer", "j", "oauth"))
+        theirs = not path.startswith((*own, "/static/")) and path not in {"/healthz", "/readyz"}
         if keeper.draining and theirs and keeper.others():
             words = f"{keeper.name} is being replaced. Another replica answers: try again.\n"
             # Not 503, which means that something is missing: the proxy would take that for a replica that failed.

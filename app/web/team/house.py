@@ -27,6 +27,7 @@ from app.store.entries import Entries
 from app.store.people import NotSaved, People
 from app.store.sealed import HOUSE, KEY_FILE, Sealed, read_key
 from app.store.shares import Shares
+from app.store.spent import Spent
 from app.team_settings import TeamSettings
 from app.web.team.figures import Figures
 from app.web.team.together import Together
@@ -65,6 +66,7 @@ class House:
         self.sealed = Sealed(database, wall)
         self.audit = Audit(database, wall, days=settings.audit_days)
         self.shares = Shares(database, wall)
+        self.spent = Spent(database, wall)
         self.together = Together(self.people, self.shares, wall)
         self.allowed: Set[tuple[str, int]] = _Dialled(self)
         self.figures = Figures()

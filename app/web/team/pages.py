@@ -24,7 +24,6 @@ from app.store.people import NotInvited
 from app.store.replicas import HeldSession
 from app.web.connect.servers import SessionRow, newest, session_json, session_rows
 from app.web.door.denied import Denied, unknown
-from app.web.door.public import came_back
 from app.web.kit import request_bodies
 from app.web.kit.errors import field_errors
 from app.web.kit.responses import back, in_json, show, show_page, wants_json
@@ -147,12 +146,6 @@ async def readyz(request: Request) -> Response:
     return await in_json(lambda: {"ready": ready}, 200 if ready else 503)
 
 
-async def oauth_callback(request: Request) -> Response:
-    """Where the authorization server of an MCP server sends somebody back to. It answers their own sign-in alone:
-    nobody is led to sign in for somebody else's session (S19)."""
-    return await came_back(request, request.state.identity.id)
-
-
 # ------------------------------------------------------------------------------------------------------ the first page
 
 
@@ -228,6 +221,7 @@ def _home(
     given: dict[str, str] | None = None,
     fault: str = "",
     held: list[HeldSession] | None = None,
+    theirs: list[HeldSession] | None = None,
 ) -> Home:
     house, registry, me = house_of(request), request.app.state.registry, request.state.identity
     entries = house.catalogue().visible(role_of(me))
@@ -239,13 +233,13 @@ def _home(
         ends=_ends(registry, me),
         idled=registry.idled.of(me.id),
         held=held or [],
-        shared=[(one["url"], one["label"], one["owner"], one["may"]) for one in shared_json(request)],
+        shared=[(one["url"], one["label"], one["owner"], one["may"]) for one in shared_json(request, theirs or [])],
         counted=sum(one.counts for one in registry.of(me)),
         limit=registry.settings.limits.sessions_per_identity,
         free_http=house.settings.free_http,
         chosen=chosen,
         wrong=wrong or {},
-        given=given or {"lost": request.query_params.get("lost", "")},
+        given=given or {"/lost": request.query_params.get("lost", "")},
         fault=fault,
         saved={one.id: _saved(house, me, one) for one in entries},
         query=query,
@@ -294,13 +288,14 @@ def held_json(one: HeldSession) -> dict[str, Any]:
 
 def to_fill(request: Request, url: str, needs: tuple[str, ...], lost: str) -> Home:
     """The first page with an address filled in, for whoever has to type secrets again."""
-    return _home(request, given={"url": url, "lost": lost}, fault=f"Type again what is not kept: {', '.join(needs)}.")
+    return _home(request, given={"url": url, "/lost": lost}, fault=f"Type again what is not kept: {', '.join(needs)}.")
 
 
-def shared_json(request: Request) -> list[dict[str, str]]:
-    """What others share with whoever asks, the newest first; of what is gone nothing."""
+def shared_json(request: Request, elsewhere: list[HeldSession]) -> list[dict[str, str]]:
+    """What others share with whoever asks, the newest first, on other replicas too; of what is gone nothing."""
     house, registry, me = house_of(request), request.app.state.registry, request.state.identity
-    open_now = {one.id: (one.base, one.label, one.owner) for one in registry.everybodys()}
+    open_now = {one.id: (f"/s/{one.id}", one.label, one.owner) for one in elsewhere}
+    open_now |= {one.id: (one.base, one.label, one.owner) for one in registry.everybodys()}
     found: dict[str, dict[str, str]] = {}
     for share in house.shares.with_person(me.id):
         row = registry.store.recordings.anybodys(share.thing) if share.kind == "recording" else None
@@ -330,7 +325,9 @@ async def home(request: Request) -> Response:
     registry: SessionRegistry = request.app.state.registry
     identity: Identity = request.state.identity
     await registry.store.loaded()
-    held = await request.app.state.keeper.replicas.of(identity.id)
+    replicas = request.app.state.keeper.replicas
+    held = await replicas.of(identity.id)
+    theirs = await replicas.some(one.thing for one in house_of(request).shares.with_person(identity.id))
 
     def json() -> dict[str, Any]:
         house = house_of(request)
@@ -346,10 +343,11 @@ async def home(request: Request) -> Response:
             "catalogue": [
                 {**entry_json(one, _saved(house, identity, one)), "tools": known.get(one.id)} for one in listed
             ],
-            "shared": shared_json(request),
+            "shared": shared_json(request, theirs),
         }
 
-    return await show(request, lambda: _home(request, request.query_params.get("entry", ""), held=held), json)
+    entry = request.query_params.get("entry", "")
+    return await show(request, lambda: _home(request, entry, held=held, theirs=theirs), json)
 
 
 class PickBody(Closed):
@@ -382,7 +380,7 @@ async def pick(request: Request) -> Response:
     wrong = entry.misfits(values)
     if wrong and body.is_form:
         given = {key: value for key, value in wanted.variables.items() if not _is_secret(entry, key)}
-        return await show_page(request, _home(request, entry.id, wrong, given), 422)
+        return await show_page(request, _home(request, entry.id, wrong, {**given, "/lost": wanted.lost}), 422)
     target = entry.target(values)
     if wanted.keep:
         new = {name: value for name, value in values.items() if _is_secret(entry, name) and value != kept.get(name)}
@@ -408,7 +406,9 @@ async def dial(request: Request) -> Response:
         if not body.is_form:
             raise Denied(422, "invalid", "Some values cannot be used.", fields=wrong) from None
         words = [words for found in wrong.values() for words in found]
-        return await show_page(request, _home(request, wrong={"/url": words}, given={"url": wanted.url}), 422)
+        return await show_page(
+            request, _home(request, wrong={"/url": words}, given={"url": wanted.url, "/lost": wanted.lost}), 422
+        )
     return await begin(request, target, wanted.options, wanted.lost)
 
 

@@ -181,6 +181,7 @@ class Keeper:
             await self._house.refresh()
         if "shares" in told:
             await self._house.shares.open()
+            self._house.together.look_again()
         if told & {"targets", "requests", "rules"}:
             await self._registry.store.refresh()
 
