@@ -156,7 +156,7 @@ class Team:
             (self.folder / f"{name}.toml").write_text(
                 f'public_url = "https://{HOST}"\ndata_dir = "{data}"\nport = {self.ports[name]}\nchild_user = {user}\n'
                 f'replica = "{name}"\nkey_file = "{key}"\nallow = {json.dumps(inside)}\n'
-                f'[oidc]\nissuer = "{self.provider.name}"\nclient_id = "parley"\neverybody = true\n'
+                f'[oidc]\nissuer = "{self.provider.name}"\nclient_id = "parley"\neverybody = true\nadmins = ["boss@example.com"]\n'
                 f'client_secret_env = "OIDC_SECRET"\n[store]\nurl_file = "{secret}"\n'
                 f'[catalogue.scale]\nname = "Scale"\ntransport = "http"\nurl = "{self.peer}/mcp"\n'
                 f'[catalogue.modern]\nname = "Modern"\ntransport = "http"\nurl = "{self.modern.target.url}"\n'
