@@ -97,6 +97,9 @@ COUNTS_SECONDS = 5.0
 HELD_SESSIONS = 10_000
 LOST_SECONDS = 24 * 3600.0
 """How long a lost session is listed; its recording is kept for as long as recordings are."""
+USED_SLOT = 5
+"""Seconds that are counted together where a limit holds for all replicas: something counts up to so much longer."""
+USED_ROWS = 50_000
 UNFINISHED_BYTES = 256 * 1024
 """What is kept of the calls of one session, so that they can go on when its replica dies; larger ones cannot."""
 LOST_ROWS = 30

@@ -22,6 +22,7 @@ from app.store.database import Database
 from app.store.kept import without_secrets
 from app.store.people import NotSaved
 from app.store.shared import counted
+from app.store.used import Used
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
@@ -102,8 +103,9 @@ class Replicas:
 
     def __init__(self, database: Database, name: str, run: str, version: str, wall: Callable[[], float]) -> None:
         self._database, self.name, self.run, self._version, self._wall = database, name, run, version, wall
+        self.used = Used(database, name)
 
-    async def _now(self, connection: AsyncConnection) -> float:
+    async def now(self, connection: AsyncConnection) -> float:
         """The clock that all of them share."""
         if connection.dialect.name != "postgresql":
             return self._wall()
@@ -124,7 +126,7 @@ class Replicas:
         """Every replica that was ever heard of; None when the store does not answer."""
 
         async def read(connection: AsyncConnection) -> list[Replica]:
-            return await self._read(connection, await self._now(connection))
+            return await self._read(connection, await self.now(connection))
 
         return await self._database.work(read)
 
@@ -143,7 +145,7 @@ class Replicas:
         async def write(connection: AsyncConnection) -> list[Replica]:
             from app.store.team_tables import replicas
 
-            now = await self._now(connection)
+            now = await self.now(connection)
             row = {"run": self.run, "state": state, "version": self._version, "renewed": now, "sessions": sessions}
             mine = replicas.c.name == self.name
             done = await connection.execute(
@@ -198,7 +200,7 @@ class Replicas:
         async def write(connection: AsyncConnection) -> bool:
             from app.store.team_tables import replicas, sessions
 
-            now = await self._now(connection)
+            now = await self.now(connection)
             mine = (replicas.c.name == self.name) & (replicas.c.run == self.run)
             await connection.execute(replicas.update().where(mine).values(state="ended", renewed=now, sessions=0))
             if held:
@@ -324,7 +326,7 @@ class Replicas:
             row = (await connection.execute(query)).mappings().first()
             if row is None:
                 return "gone"
-            known = await self._read(connection, await self._now(connection))
+            known = await self._read(connection, await self.now(connection))
             if row["lost"] is None and any(
                 one.alive and (one.name, one.run) == (row["replica"], row["run"]) for one in known
             ):
@@ -344,7 +346,7 @@ class Replicas:
         async def write(connection: AsyncConnection) -> bool:
             from app.store.team_tables import sessions
 
-            before = await self._now(connection) - bounds.LOST_SECONDS
+            before = await self.now(connection) - bounds.LOST_SECONDS
             await connection.execute(sessions.delete().where(sessions.c.lost < before))
             return True
 

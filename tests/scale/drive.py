@@ -156,7 +156,8 @@ class Team:
             (self.folder / f"{name}.toml").write_text(
                 f'public_url = "https://{HOST}"\ndata_dir = "{data}"\nport = {self.ports[name]}\nchild_user = {user}\n'
                 f'replica = "{name}"\nkey_file = "{key}"\nallow = {json.dumps(inside)}\n'
-                f'[oidc]\nissuer = "{self.provider.name}"\nclient_id = "parley"\neverybody = true\nadmins = ["boss@example.com"]\n'
+                f'[oidc]\nissuer = "{self.provider.name}"\nclient_id = "parley"\neverybody = true\n'
+                'admins = ["boss@example.com"]\n'
                 f'client_secret_env = "OIDC_SECRET"\n[store]\nurl_file = "{secret}"\n'
                 f'[catalogue.scale]\nname = "Scale"\ntransport = "http"\nurl = "{self.peer}/mcp"\n'
                 f'[catalogue.modern]\nname = "Modern"\ntransport = "http"\nurl = "{self.modern.target.url}"\n'
@@ -171,12 +172,15 @@ class Team:
 
     def start(self, name: str) -> None:
         """Start one and wait until it listens."""
-        env = {key: value for key, value in os.environ.items() if not key.startswith("PARLEY_")}
-        env["OIDC_SECRET"] = SECRET
         log = self.logs[name] = self.folder / f"{name}.log"
         with log.open("a") as errors:
             process = self.replicas[name] = subprocess.Popen(
-                self.command("team", of=name), cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=errors, text=True
+                self.command("team", of=name),
+                cwd=ROOT,
+                env=_environment(),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
             )
         assert process.stdout is not None
         for line in process.stdout:
@@ -189,7 +193,9 @@ class Team:
         until(lambda: self.direct(name).get("/readyz").status_code == 200, f"{name} being ready")
 
     def verb(self, *words: str, of: str = "r1") -> str:
-        done = subprocess.run(self.command(*words, of=of), cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            self.command(*words, of=of), cwd=ROOT, env=_environment(), capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -351,6 +357,11 @@ class Team:
         config = home / "haproxy.cfg"
         config.write_text(text)
         return [program("haproxy"), "-db", "-f", str(config)]
+
+
+def _environment() -> dict[str, str]:
+    ours = {key: value for key, value in os.environ.items() if not key.startswith("PARLEY_")}
+    return {**ours, "OIDC_SECRET": SECRET}
 
 
 def _certificate(folder: Path) -> tuple[Path, Path]:

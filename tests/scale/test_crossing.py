@@ -3,11 +3,13 @@ behind HAProxy. In `make test-team`."""
 
 import re
 import threading
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.scale.drive import HOST, WAIT, Client, Team, stream, until
+from tests import postgres
+from tests.scale.drive import HOST, WAIT, Client, Team, program, stream, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 COMES_BACK = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document",
@@ -190,3 +192,30 @@ def _filled(page: str, word: str) -> dict[str, str]:
     text = re.findall(r'<(?:input|textarea)[^>]*name="([^"]*word[^"]*)"', page)
     buttons = re.findall(r'<button[^>]*name="([^"]+)"[^>]*value="([^"]*)"', page)
     return {**fields, **({buttons[0][0]: buttons[0][1]} if buttons else {}), **dict.fromkeys(text, word)}
+
+
+# ---------------------------------------------------------------------------------------------------------------- limits
+
+
+@pytest.mark.requirement("T20", "S41")
+def test_calls_of_a_minute_are_those_of_all_replicas(tmp_path: Path):
+    postgres.needed()
+    program("nginx")
+    with Team(tmp_path, "nginx", calls_per_minute=6) as team:
+        grace, ada = team.enter("Grace"), team.enter("Ada")
+        here, there = (team.session(grace, on=name) for name in team.names)
+        assert [_called(grace, here) for _ in range(4)] == [202] * 4
+        at_r2 = team.past("r2", grace)
+        until(lambda: at_r2.get("/me").json()["limits"]["calls_per_minute"]["used"] == "4", "r2 knowing of them")
+        assert [_called(grace, there) for _ in range(3)] == [202, 202, 429]
+        until(lambda: _called(grace, here) == 429, "r1 knowing of those of r2")
+        assert _called(ada, team.session(ada, on="r1")) == 202, "others do not feel it"
+        mine = team.session(ada, on="r2")
+        team.postgres.stop()
+        assert _called(ada, mine) == 202, "no call waits for the store"
+        team.postgres.start()
+
+
+def _called(client: Client, sid: str) -> int:
+    echo = {"method": "tools/call", "params": {"name": "echo", "arguments": {}}}
+    return client.post(f"/s/{sid}/calls", json=echo).status_code

@@ -50,7 +50,7 @@ class Keeper:
         self._kept = Kept(house.sealed)
         self._news: dict[str, int] = {}
         self._counts: dict[str, int] = {}
-        self._renewed = self._swept = float("-inf")
+        self._renewed = self._swept = self._counted = self._swept_counts = float("-inf")
         self._was_degraded = False
         self._wake = anyio.Event()
         self._began = registry.wall()
@@ -99,6 +99,7 @@ class Keeper:
         if now - self._renewed >= bounds.RENEW_SECONDS or self._was_degraded:
             await self._renew(now)
         await self._write_sessions(now)
+        await self._share_counts(now)
         await self._hear()
         self._mark()
         if self.draining:
@@ -162,6 +163,15 @@ class Keeper:
             return True
         counts: Any = replace(one, changed=before.changed)
         return counts != before and one.changed - before.changed >= bounds.COUNTS_SECONDS
+
+    async def _share_counts(self, now: float) -> None:
+        """What people used up here counts on other replicas too, and the other way round. Once a second and no oftener,
+        for sessions wake this one."""
+        if not self._house.database.is_shared or now - self._counted < bounds.TICK_SECONDS * 0.9:
+            return
+        self._counted, sweep = now, now - self._swept_counts > 60
+        if await self.replicas.used.exchange(self._house.rates, self.replicas.now, sweep=sweep) and sweep:
+            self._swept_counts = now
 
     async def _hear(self) -> None:
         """Read again what another replica changed."""
