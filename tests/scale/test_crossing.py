@@ -104,7 +104,7 @@ def test_people_share_follow_and_claim_whichever_replica_they_come_to(team: Team
         sid = team.session(grace, on=name)
         base, other = f"/s/{sid}", other_than(team, name)
         assert ada.get(base).status_code == 404
-        link = grace.post(f"{base}/share", json={"link": True, "may": "answer"}).json()["url"]
+        link = grace.post(f"{base}/share", json={"link": True, "may": "answer"}).json()["link"]
         # The link is opened and used where the session is not.
         assert team.past(other, ada).get(below(link)).json()["label"] == "scale"
         joined = team.past(other, ada).post(below(link))
@@ -139,7 +139,7 @@ def test_people_share_follow_and_claim_whichever_replica_they_come_to(team: Team
         until(lambda: "by Ada on" in str(team.state()), "the answer")
         assert "by Grace on" not in str(team.state())
         # Taken away: it ends at once, with the open tab.
-        (share,) = [one["id"] for one in grace.get(f"{base}/share").json()["people"]]
+        (share,) = [one["id"] for one in grace.get(f"{base}/share").json()["people"]]  # not the link: what came of it
         assert grace.post(f"{base}/share/{share}/revoke").status_code < 400
         hearing.join(WAIT)
         assert heard[-2:] == ["event: bye", "data: revoked"]
