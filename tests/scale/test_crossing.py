@@ -3,6 +3,7 @@ behind HAProxy. In `make test-team`."""
 
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -106,7 +107,7 @@ def test_people_share_follow_and_claim_whichever_replica_they_come_to(team: Team
         assert ada.get(base).status_code == 404
         link = grace.post(f"{base}/share", json={"link": True, "may": "answer"}).json()["link"]
         # The link is opened and used where the session is not.
-        assert team.past(other, ada).get(below(link)).json()["label"] == "scale"
+        until(partial(_is_called, team.past(other, ada), below(link), "scale"), "the name of the session")
         joined = team.past(other, ada).post(below(link))
         assert (joined.status_code, joined.json()["url"]) == (200, base)
         assert ada.get(base).status_code == 200, "at once, by the road of the proxy"
@@ -147,6 +148,10 @@ def test_people_share_follow_and_claim_whichever_replica_they_come_to(team: Team
         audit = until(lambda name=name: _audited(boss, name), "the audit")  # type: ignore[misc]
         assert {"Ada", "Grace"} <= {one["who"] for one in audit}
         grace.post(f"{base}/close")
+
+
+def _is_called(client: Client, link: str, label: str) -> bool:
+    return str(client.get(link).json()["label"]) == label
 
 
 def _hear(tab: Client, sid: str, heard: list[str]) -> None:

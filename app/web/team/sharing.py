@@ -376,6 +376,7 @@ async def _without_mine(request: Request, session: Session) -> bool:
         session.models.remove(name)
     if session.asks.rules.active:
         session.asks.rules.pause(True)
+    session.leftovers.leave()
     if own_secrets(session):
         await session.disconnect()
         session.sign_in.connects()
