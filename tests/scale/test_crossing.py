@@ -206,7 +206,10 @@ def _filled(page: str, word: str) -> dict[str, str]:
 def test_calls_of_a_minute_are_those_of_all_replicas(tmp_path: Path):
     postgres.needed()
     program("nginx")
-    with Team(tmp_path, "nginx", calls_per_minute=6) as team:
+    with Team(tmp_path, "nginx", calls_per_minute=6, login_failures_per_minute=3) as team:
+        wrong = [team.direct("r1").post("/invite/wrong", headers={"origin": f"https://{HOST}"}) for _ in range(4)]
+        assert [one.status_code for one in wrong] == [401, 401, 401, 429]
+        until(lambda: team.direct("r2").get("/login/oidc").status_code == 429, "r2 knowing who guesses")
         grace, ada = team.enter("Grace"), team.enter("Ada")
         here, there = (team.session(grace, on=name) for name in team.names)
         assert [_called(grace, here) for _ in range(4)] == [202] * 4
