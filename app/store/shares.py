@@ -34,7 +34,6 @@ class Shares:
         self._kept: dict[str, Share] = {}
         self._late: set[str] = set()
         """What was taken away and could not be written yet."""
-        self._looked = float("-inf")
 
     async def open(self) -> None:
         """Read what there is."""
@@ -42,11 +41,22 @@ class Shares:
         if found is not None:
             self._kept = {one.id: one for one in found if one.id not in self._late}
 
-    async def learn(self) -> None:
-        """Somebody comes for what was perhaps shared with them by another replica, a moment ago."""
-        if self._database.is_shared and abs(self._wall() - self._looked) >= bounds.TICK_SECONDS:
-            self._looked = self._wall()
-            await self.open()
+    async def learn(self, *, thing: str = "", code: str = "") -> None:
+        """Somebody comes for a thing, or by a link, that another replica has perhaps shared a moment ago."""
+        if not self._database.is_shared:
+            return
+
+        async def read(connection: AsyncConnection) -> list[Share]:
+            from app.store.team_tables import shares
+
+            wanted = shares.c.digest == digest(code) if code else shares.c.thing == thing
+            rows = (
+                await connection.execute(shares.select().where(wanted).limit(bounds.SHARES_PER_THING * 2))
+            ).mappings()
+            return [Share(**{name: row[name] for name in Share.__dataclass_fields__}) for row in rows]
+
+        found = await self._database.work(read)
+        self._kept |= {one.id: one for one in found or () if one.id not in self._late}
 
     # ---- what there is
 

@@ -54,7 +54,7 @@ async def lost(app: Starlette, owner: Guest, entry: str, *calls: Any, **values: 
     sealed = house.sealed.text(f"unfinished {owner.person.id} {GONE}", kept)
     now = house.wall()
     held = HeldSession(GONE, owner.person.id, "r9", "x", "Lost", "ready", target, options, missing, "", 1, 1, 3, now,
-                       now, None, sealed)  # fmt: skip
+                       now, now, sealed)  # fmt: skip
     assert await app.state.keeper.replicas.put([held], [])
     return held
 

@@ -115,7 +115,8 @@ class TeamVisitors(Visitors):
         be shared with whoever comes by a link that they used on another one."""
         from app.web.team.lost import elsewhere
 
-        await self.house.shares.learn()
+        if sid.startswith(f"{scope['app'].state.keeper.name}-"):
+            await self.house.shares.learn(thing=sid)
         await elsewhere(scope, visitor.identity, sid)
 
     def _script(self, headers: Headers) -> Visitor:

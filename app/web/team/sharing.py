@@ -262,7 +262,7 @@ async def _joined(request: Request) -> _Joined:
     house, registry = house_of(request), request.app.state.registry
     found = house.shares.by_code(request.path_params["code"])
     if found is None:
-        await house.shares.learn()
+        await house.shares.learn(code=request.path_params["code"])
         found = house.shares.by_code(request.path_params["code"])
     if found is not None and found.kind == "session":
         session = next((one for one in registry.everybodys() if one.id == found.thing), None)
