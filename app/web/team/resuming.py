@@ -96,9 +96,7 @@ async def go_on(request: Request) -> Response:
             raise Unavailable("It cannot be looked up whether this call goes on elsewhere. Try again in a while.")
         case "alive":
             where = session.leftovers.replica
-            raise Conflict(
-                f"{where} may still hold this call: that is certain some seconds after it was last heard of."
-            )
+            raise Conflict(f"{where} may still hold this call: try again in some seconds, then it is certain.")
         case "again" | "gone":
             session.leftovers.leave(key)
             raise Gone("This call goes on in another session already, or was left there.")

@@ -8,14 +8,11 @@ to an address that the proxy leads to that one: once, and never further. What an
 
 from __future__ import annotations
 
-import re
-
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.web.door.public import came_back
 
-_OWNER = re.compile(r"(r[0-9]{1,4})-")
 _GONE = (
     "{owner}, the Parley that waited for this answer, does not answer any more. Open the session again in Parley, and "
     "sign in there.\n"
@@ -25,16 +22,22 @@ _GONE = (
 async def oauth_callback(request: Request) -> Response:
     """Where the authorization server of an MCP server sends somebody back to. It answers their own sign-in alone:
     nobody is led to sign in for somebody else's session (S19)."""
-    found = _OWNER.match(request.query_params.get("state", ""))
+    owner = _replica(request.query_params.get("state", "").partition("-")[0])
     mine = request.app.state.settings.owner_mark
-    if found is None or not mine or found[0] == mine:
+    if not owner or not mine or f"{owner}-" == mine:
         return await came_back(request, request.state.identity.id)
-    return RedirectResponse(f"/oauth/{found[1]}-callback?{request.url.query}", 303)
+    return RedirectResponse(f"/oauth/{owner}-callback?{request.url.query}", 303)
 
 
 async def oauth_callback_of(request: Request) -> Response:
     """The same, at the replica that the proxy takes for the one that waits."""
     owner = request.path_params["owner"]
     if f"{owner}-" != request.app.state.settings.owner_mark:
-        return PlainTextResponse(_GONE.format(owner=owner if _OWNER.fullmatch(f"{owner}-") else "That"), 410)
+        return PlainTextResponse(_GONE.format(owner=_replica(owner) or "That"), 410)
     return await came_back(request, request.state.identity.id)
+
+
+def _replica(text: str) -> str:
+    """The name of a replica, when it is one."""
+    digits = text[1:]
+    return text if text[:1] == "r" and digits.isascii() and digits.isdecimal() and len(digits) <= 4 else ""
