@@ -409,3 +409,5 @@ MODEL_WIRE_BYTES = 64 * MIB
 """Of one answer of a provider, with all that stands around each of its words."""
 RATE_KEYS = 10_000
 """People and addresses whose acts are counted; the one who was heard of least recently is forgotten first."""
+RATE_UNTOLD = 100_000
+"""Acts that other replicas do not know of yet, while the store does not answer."""

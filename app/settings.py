@@ -206,6 +206,12 @@ class Settings(BaseModel):
     """Where the bytes of recordings are kept: files below the data directory, or chunks in the database."""
     limits: Limits = Limits()
 
+    @property
+    def owner_mark(self) -> str:
+        """What begins the codes that only this process knows, such as those of answer links: where several serve one
+        team, the proxy finds it by that. Empty for one alone."""
+        return f"{self.replica}-" if self.store_url else ""
+
     @field_validator("public_url", "client_metadata_url")
     @classmethod
     def _plain_address(cls, value: str | None, info: ValidationInfo) -> str | None:

@@ -55,8 +55,6 @@ SEEN_SECONDS = 60.0
 """When somebody was seen is not written more often."""
 OIDC_BEGUN_SECONDS = 600
 """In which a sign-in by another service must come back."""
-OIDC_STATES = 10_000
-"""Answers of it that were used, so that none counts twice."""
 OIDC_SECONDS = 3_600.0
 OIDC_KEYS_SECONDS = 60.0
 """How long what the service says of itself counts; and how soon its keys are asked for again over an unknown one."""
@@ -99,6 +97,11 @@ COUNTS_SECONDS = 5.0
 HELD_SESSIONS = 10_000
 LOST_SECONDS = 24 * 3600.0
 """How long a lost session is listed; its recording is kept for as long as recordings are."""
+USED_SLOT = 5
+"""Seconds that are counted together where a limit holds for all replicas: something counts up to so much longer."""
+USED_ROWS = 50_000
+UNFINISHED_BYTES = 256 * 1024
+"""What is kept of the calls of one session, so that they can go on when its replica dies; larger ones cannot."""
 LOST_ROWS = 30
 """Messages and asks of a lost session that its page shows; the recording has all of them."""
 

@@ -80,8 +80,8 @@ class Round:
     """One `input_required` result of a call, and what was sent back for it (R6.C)."""
 
     number: int
-    reply_seq: int
-    """The message that asked."""
+    reply_seq: int | None
+    """The message that asked; None when it came to the session before this one."""
     methods: dict[str, str]
     """What is asked for, by its key."""
     has_state: bool
@@ -169,6 +169,8 @@ class Call:
     """What its error wants opened first."""
     retry_of: str | None = None
     """The call whose error asked for this one."""
+    continues: str | None = None
+    """The call of a lost session that it goes on with: `session/call`."""
     cancel_reason: str | None = None
     rounds: list[Round] = field(default_factory=list)
     round_limit: int = 0

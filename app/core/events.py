@@ -50,6 +50,7 @@ EventKind = Literal[
     "sign_in.changed",
     "room.changed",
     "recording.changed",
+    "unfinished.changed",
     "people.changed",
     "people.moved",
     "session.closed",

@@ -56,8 +56,9 @@ class AnswerLink:
 class AnswerLinks:
     """All links of this process, those that are over for a while too. Bounded: the oldest are forgotten first."""
 
-    def __init__(self, wall: Callable[[], float]) -> None:
-        self._wall = wall
+    def __init__(self, wall: Callable[[], float], mark: str = "") -> None:
+        self._wall, self._mark = wall, mark
+        """`mark` begins every code: by it the proxy of a team finds the replica that has the ask."""
         self._links: OrderedDict[bytes, AnswerLink] = OrderedDict()
 
     def make(
@@ -72,7 +73,7 @@ class AnswerLinks:
         if ask.state != "open" or session.read_only:
             raise Gone(ask.words())
         self.revoke(session, ask)
-        code, now = secrets.token_urlsafe(16), self._wall()
+        code, now = self._mark + secrets.token_urlsafe(16), self._wall()
         until = now + min(seconds, bounds.LINK_SECONDS)
         made = AnswerLink(_digest(code), session, ask, by.name, now, min(until, ask.expires_at or until), name)
         self._links[made.key] = made

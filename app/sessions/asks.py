@@ -218,7 +218,7 @@ class Asks:
         origin: Origin,
         method: str,
         params: dict[str, Any],
-        seq: int,
+        seq: int | None,
         deliver: Deliver,
         *,
         call_id: str | None = None,
@@ -230,7 +230,7 @@ class Asks:
         """An ask that nobody has seen yet. `task` is what it ends with, `about` its key where its message asks for
         several things."""
         session = self._session
-        message = session.messages.get(seq)
+        message = None if seq is None else session.messages.get(seq)
         ask = Ask(
             id=self._inbox.next_id(),
             kind=asks.kind_of_ask(method, params),

@@ -25,6 +25,8 @@ from app.core.links import required_links
 from app.core.rules import catalogue, stateless
 from app.core.rules.notifications import number
 from app.core.rules.results import structured_output
+from app.core.tasks.running import ClientTask
+from app.core.unfinished import Unfinished
 from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
 from app.protocol.judge import judge
@@ -32,6 +34,7 @@ from app.protocol.links.base import LinkError, RequestLost
 from app.protocol.requests import Outgoing, Reply
 from app.protocol.timeout import CallTimeout, OutOfTime
 from app.sessions.identity import PARLEY, Identity
+from app.sessions.leftovers import taken_up
 from app.sessions.tasks.choice import as_task_or_not
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ class _Run:
     """None once it is a task, which may take its time."""
     take: Callable[[Any], None] | None
     """Who wants its result as it was read when it arrived."""
+    begun: Unfinished | None = None
+    """How far it had come in a session that is lost."""
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     held: bool = False
     """Its time limit stands still, for an ask is open that may be its own."""
@@ -131,6 +136,7 @@ class Calls(Mapping[str, Call]):
         ttl: int | None = None,
         force: bool = False,
         take: Callable[[Any], None] | None = None,
+        begun: Unfinished | None = None,
         by: Identity,
     ) -> Call:
         """Begin a call and return it at once. Raises NotConnected without a connection. `take` gets its result, when
@@ -156,7 +162,7 @@ class Calls(Mapping[str, Call]):
         renewed = options.reset_timeout_on_progress
         timeout = CallTimeout(seconds / 1000, renewed_by_progress=renewed, at_most=whole / 1000)
         call.deadline_at = None if notification else self._session.wall() + timeout.seconds
-        self._runs[call.id] = _Run(timeout, take)
+        self._runs[call.id] = _Run(timeout, take, begun)
         if not quiet:
             self._session.moment()
         self._session.start_soon(self._run, call, timeout, connection)
@@ -170,9 +176,7 @@ class Calls(Mapping[str, Call]):
         call = self._calls[cid]
         if call.settled:
             raise Conflict(f"This call is {call.state} already.")
-        if self._session.client_tasks.cancel_call(call):
-            return call
-        if call.settled:
+        if self._session.client_tasks.cancel_call(call) or call.settled:
             return call
         call.cancel_reason = reason
         self.settle(call, "cancelled")
@@ -219,27 +223,31 @@ class Calls(Mapping[str, Call]):
 
     async def _take_reply(self, call: Call, connection: Connection, timeout: CallTimeout, wanted: Outgoing) -> None:
         """One request and its reply; when the reply is a task, what ends the task is the reply."""
+        begun = self._runs[call.id].begun
+        if begun is not None and begun.task is not None:
+            await self._take_task(call, await taken_up(self._session, call, begun.task, connection), connection)
+            return
         if connection.wire.rounds:
-            outcome = await self._session.rounds.play(call, connection, timeout, wanted)
+            outcome = await self._session.rounds.play(call, connection, timeout, wanted, begun)
             if outcome is None:
                 return
-            reply = outcome.reply
-            if outcome.invalid:
-                self.keep(call, reply)
-                self.fail(call, CallError(None, outcome.invalid, kind="invalid"))
-                return
+            reply, invalid = outcome.reply, outcome.invalid
         else:
-            reply = await connection.call(call.method, call.params, wanted, timeout)
+            reply, invalid = await connection.call(call.method, call.params, wanted, timeout), ""
         self.keep(call, reply)
-        task = self._session.client_tasks.created(call, reply)
-        if task is not None:
-            self._runs[call.id].timeout = None
-            result = await self._session.client_tasks.follow(call, task, connection)
-            if result is None:
-                return
-            reply = result
+        if invalid:
+            self.fail(call, CallError(None, invalid, kind="invalid"))
+        elif (task := self._session.client_tasks.created(call, reply)) is not None:
+            await self._take_task(call, task, connection)
+        else:
+            await self._take_result(call, reply, connection)
+
+    async def _take_task(self, call: Call, task: ClientTask, connection: Connection) -> None:
+        self._runs[call.id].timeout = None
+        reply = await self._session.client_tasks.follow(call, task, connection)
+        if reply is not None:
             self.keep(call, reply)
-        await self._take_result(call, reply, connection)
+            await self._take_result(call, reply, connection)
 
     def keep(self, call: Call, reply: Reply) -> None:
         """Remember a reply with its leg; the newest is the one that counts."""
@@ -306,9 +314,8 @@ class Calls(Mapping[str, Call]):
         schema = listed.get("outputSchema") if listed is not None else None
         if schema is None:
             return []
-        if size <= THREAD_ABOVE:
-            return structured_output(schema, result)
-        return await apart(structured_output, schema, result)
+        small = size <= THREAD_ABOVE
+        return structured_output(schema, result) if small else await apart(structured_output, schema, result)
 
     def abandon(self, call: Call, reason: str) -> None:
         """A person said no, and this wire has no way to say it: the call ends here (R6-34)."""

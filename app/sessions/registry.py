@@ -125,7 +125,7 @@ class SessionRegistry:
         self.egress: Egress
         self.vault = Vault(settings.data_dir, keep=settings.keep_sign_ins, key=settings.sign_ins_key or "")
         """What signing in to servers has brought, by person, server and issuer."""
-        self.links = AnswerLinks(wall)
+        self.links = AnswerLinks(wall, settings.owner_mark)
         """What lets a guest answer one ask."""
         self.rooms: dict[str, Room] = {}
         """Rooms full of phones, by the code that these know."""
@@ -378,7 +378,7 @@ class SessionRegistry:
             if not self.rooms:
                 reach.ended()
 
-        audience.room = made = Room(session, settings, ended)
+        audience.room = made = Room(session, settings, ended, self.settings.owner_mark)
         made.address = reach.address(made.code)
         self.rooms[made.code] = made
         for ask in session.inbox.open:

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
 class Room:
     """The room of one session, from when a presenter opens it until they close it."""
 
-    def __init__(self, session: Workspace, settings: RoomSettings, ended: Callable[[Room], None]) -> None:
+    def __init__(
+        self, session: Workspace, settings: RoomSettings, ended: Callable[[Room], None], mark: str = ""
+    ) -> None:
         self._session, self.settings, self._ended = session, settings, ended
-        self.code = "".join(secrets.choice(bounds.ROOM_CODE) for _ in range(6))
+        self.code = mark + "".join(secrets.choice(bounds.ROOM_CODE) for _ in range(6))
         self.address = ""
         """Where its phones go."""
         self.opened_at = session.wall()

@@ -18,11 +18,12 @@ import anyio
 from app import bounds
 from app.core import asks
 from app.core.asks import Answer, Ask, Claimant, Delivery
-from app.core.calls import Call, Round, StatePlan
+from app.core.calls import Call, CallError, Round, StatePlan
 from app.core.errors import Conflict, Gone, Invalid, RpcError
 from app.core.inbox import InboxFull
 from app.core.rules import catalogue, stateless
 from app.core.signal import Signal
+from app.core.unfinished import Unfinished
 from app.core.wire import Finding, RpcId
 from app.protocol.connection import Connection
 from app.protocol.requests import Outgoing, Reply
@@ -78,22 +79,37 @@ class Rounds:
 
     # ---- playing
 
-    async def play(self, call: Call, connection: Connection, timeout: CallTimeout, wanted: Outgoing) -> Outcome | None:
-        """Send a call and go through its rounds; None when a person abandoned it. Cancelled with the call."""
+    async def play(
+        self,
+        call: Call,
+        connection: Connection,
+        timeout: CallTimeout,
+        wanted: Outgoing,
+        begun: Unfinished | None = None,
+    ) -> Outcome | None:
+        """Send a call and go through its rounds; None when a person abandoned it. Cancelled with the call. With `begun`
+        it is in a round already, which another connection brought: nothing is sent before that is answered."""
         params, opened, silent = call.params, None, 0  # type: Any, _Open | None, int
         call.round_limit = call.round_limit or self._session.limits.rounds
         try:
             while True:
-                outcome = await self._leg(call, connection, params, timeout, wanted, opened)
-                if outcome.kind != "input_required":
-                    return outcome
-                needed = stateless.input_required(outcome.reply.value["result"])
-                opened = self._begin(call, needed, outcome.reply.seq)
+                outcome: Outcome | None = None
+                if begun is not None:
+                    needed, begun = begun.needed(), None
+                else:
+                    outcome = await self._leg(call, connection, params, timeout, wanted, opened)
+                    if outcome.kind != "input_required":
+                        return outcome
+                    needed = stateless.input_required(outcome.reply.value["result"])
+                opened = self._begin(call, needed, None if outcome is None else outcome.reply.seq)
                 await self._within_limit(call, opened.turn)
                 try:
                     await self._ask(call, opened, needed, connection)
                 except Unanswerable as no:
                     opened.turn.outcome = "stopped"
+                    if outcome is None:
+                        self._session.calls.fail(call, CallError(None, str(no), kind="invalid"))
+                        return None
                     self._session.messages.remark(outcome.reply.seq, catalogue.unanswerable(why=no))
                     return Outcome(outcome.reply, "invalid", str(no))
                 except Abandoned as no:
@@ -158,10 +174,11 @@ class Rounds:
             return Outcome(reply, "invalid", f"It asks for input, and is too much to read. {reply.unread}")
         return Outcome(reply, kind, "" if finding is None else finding.text)
 
-    def _begin(self, call: Call, needed: stateless.InputRequired, seq: int) -> _Open:
+    def _begin(self, call: Call, needed: stateless.InputRequired, seq: int | None) -> _Open:
         methods = {key: _method(each) for key, each in needed.requests.items()}
         turn = Round(len(call.rounds) + 1, seq, methods, needed.has_state, needed.state)
-        self._session.messages.remark(seq, *needed.findings)
+        if seq is not None:
+            self._session.messages.remark(seq, *needed.findings)
         call.rounds.append(turn)
         self._session.changed("call.changed", call.id)
         return _Open(turn)
@@ -180,7 +197,8 @@ class Rounds:
         session, turn = self._session, opened.turn
         admitted = {key: _admit(key, each, connection) for key, each in needed.requests.items()}
         for key, (method, params, findings) in admitted.items():
-            session.messages.remark(turn.reply_seq, *findings, about=key)
+            if turn.reply_seq is not None:
+                session.messages.remark(turn.reply_seq, *findings, about=key)
             deliver = partial(self._deliver, opened, key)
             ask = session.asks.new(
                 "input-required", method, params, turn.reply_seq, deliver, call_id=call.id, about=key

@@ -386,6 +386,7 @@ class SignIns:
             lambda issuer: _fitting(vault.get(owner, key, issuer), auth),
             vault.keeps,
         )
+        self._flow.known.mark = settings.owner_mark
         return self._flow
 
     def _after(self, flow: Flow) -> None:

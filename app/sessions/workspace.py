@@ -33,6 +33,7 @@ from app.sessions.calls import Calls
 from app.sessions.compare import Comparisons
 from app.sessions.identity import Identity, Right, rights_at
 from app.sessions.kept_rules import KeptRules
+from app.sessions.leftovers import Leftovers
 from app.sessions.lists import Lists
 from app.sessions.models import Models
 from app.sessions.ping import Pings
@@ -145,6 +146,8 @@ class Workspace:
         """What the server asks of the people here."""
         self.kept_rules = KeptRules(self, registry)
         """Which answer rules are kept with this server."""
+        self.leftovers = Leftovers(self)
+        """What the session had not finished that this one took the place of."""
         self.made_for: tuple[str, str] | None = None
         """The session and the call that it was opened for, to compare; it ends with that session."""
         self.tour: Tour | None = None

@@ -8,6 +8,7 @@ the file has digests only. Imported by team mode alone.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -30,7 +31,7 @@ from app.core.people import (
     token_seconds,
 )
 from app.store.people_kept import Kept, NotSaved
-from app.store.people_rows import invitation_of, invitations_of, row_of
+from app.store.people_rows import invitation_of, invitations_of, people_of, row_of
 from app.store.shared import touched
 
 if TYPE_CHECKING:
@@ -127,45 +128,50 @@ class People(Kept):
             found = invitation_of(row)
             if why := found.closed(now):
                 return why
-            known = self._named(found.name)
+            known = _named(found.name, await people_of(connection))
             if known is not None and known.off is not None:
                 return f"{known.name} is switched off. An admin can switch them on again."
             await connection.execute(invitations.update().where(invitations.c.digest == key).values(used=now))
             return found
 
-        async with self._changing:  # two with two invitations of one name are one person
-            found = await self._done(write)
-            if isinstance(found, str):
-                raise NotInvited(found)
-            person = self._named(found.name)
-            if person is None or person.door != "invitation":
-                person = await self._put(Person(_id("p"), found.name, found.role, "invitation", "", now, now))
-        return person, *await self.sign_in(person, agent)
+        found = await self._done(write)
+        if isinstance(found, str):
+            raise NotInvited(found)
 
-    def _named(self, name: str) -> Person | None:
-        return next((one for one in self._people.values() if one.name.casefold() == name.casefold()), None)
+        def decide(people: Mapping[str, Person]) -> Person:  # two with two invitations of one name are one person
+            known = _named(found.name, people.values())
+            if known is not None and known.door == "invitation":
+                return known
+            return Person(_id("p"), found.name, found.role, "invitation", "", now, now)
+
+        person = await self._decide(decide)
+        return person, *await self.sign_in(person, agent)
 
     # ---- the other doors
 
     async def known_as(self, door: Door, subject: str, name: str, role: Role) -> Person:
         """Whoever another door vouches for, made when they come for the first time; their role is ours to change."""
-        async with self._changing:
-            found = next((one for one in self._people.values() if (one.door, one.subject) == (door, subject)), None)
-            if found is not None:
+
+        def known(people: Mapping[str, Person]) -> Person | None:
+            return next((one for one in people.values() if (one.door, one.subject) == (door, subject)), None)
+
+        def decide(people: Mapping[str, Person]) -> Person:
+            if (found := known(people)) is not None:
                 return found
-            if len(self._people) >= bounds.PEOPLE:
+            if len(people) >= bounds.PEOPLE:
                 raise NotAllowed(f"There are {bounds.PEOPLE} people, which is the limit.")
             now, given = self._wall(), plain_name(name)
             for number in range(2, bounds.PEOPLE):  # nobody poses as somebody else by having their name
-                if self._named(given) is None:
+                if _named(given, people.values()) is None:
                     break
                 given = f"{plain_name(name)[: bounds.PERSON_NAME - 8]} ({number})"
-            return await self._put(Person(_id("p"), given, role, door, subject, now, now))
+            return Person(_id("p"), given, role, door, subject, now, now)
+
+        return known(self._people) or await self._decide(decide)
 
     async def decided(self, person: Person, role: Role) -> Person:
         """Somebody has another role now, which their door decides."""
-        async with self._changing:
-            return await self._put(replace(self._known(person.id), role=role))
+        return await self._decide(lambda people: replace(_known(people, person.id), role=role))
 
     # ---- logins of browsers
 
@@ -339,24 +345,29 @@ class People(Kept):
 
     async def change_role(self, by: Person | None, key: str, role: Role) -> Person:
         """Give somebody another role. Raises Gone, NotAllowed."""
-        async with self._changing:
-            whom = self._known(key)
-            check_change(by, whom, self._people.values(), role=role, off=False)
-            return await self._put(replace(whom, role=role))
+
+        def decide(people: Mapping[str, Person]) -> Person:
+            whom = _known(people, key)
+            check_change(by, whom, people.values(), role=role, off=False)
+            return replace(whom, role=role)
+
+        return await self._decide(decide)
 
     async def switch_off(self, by: Person | None, key: str) -> Person:
         """Let somebody in no more: their logins end here, their streams and sessions by whoever called this. Tokens
         stay and work again when they are switched on. Raises Gone, NotAllowed."""
-        async with self._changing:
-            whom = self._known(key)
-            check_change(by, whom, self._people.values(), role=None, off=True)
-            person = await self._put(replace(whom, off=self._wall()))
+
+        def decide(people: Mapping[str, Person]) -> Person:
+            whom = _known(people, key)
+            check_change(by, whom, people.values(), role=None, off=True)
+            return replace(whom, off=self._wall())
+
+        person = await self._decide(decide)
         await self.sign_out_everywhere(key)
         return person
 
     async def switch_on(self, key: str) -> Person:
-        async with self._changing:
-            return await self._put(replace(self._known(key), off=None))
+        return await self._decide(lambda people: replace(_known(people, key), off=None))
 
     async def was_here(self, person: Person) -> None:
         """Somebody was seen; when, is written once in a while."""
@@ -365,11 +376,16 @@ class People(Kept):
             self._people[known.id] = replace(known, seen=now)
             await self._seen("people", known.id, now)
 
-    def _known(self, key: str) -> Person:
-        found = self._people.get(key)
-        if found is None:
-            raise Gone("There is nobody like that here any more.")
-        return found
+
+def _known(people: Mapping[str, Person], key: str) -> Person:
+    found = people.get(key)
+    if found is None:
+        raise Gone("There is nobody like that here any more.")
+    return found
+
+
+def _named(name: str, people: Iterable[Person]) -> Person | None:
+    return next((one for one in people if one.name.casefold() == name.casefold()), None)
 
 
 def _id(kind: str) -> str:

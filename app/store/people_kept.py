@@ -6,16 +6,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from app.core.errors import Unavailable
+from app.core.errors import ParleyError, Unavailable
 from app.core.people import Login, Person, Token, digest
 from app.store.database import Database
-from app.store.people_rows import drop, everything, nothing, row_of
+from app.store.people_rows import drop, everything, nothing, people_of, row_of
 from app.store.shared import touched
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Kept:
         self._ended: set[str] = set()
         """Logins that ended here while the store did not answer: nothing brings them back."""
         self._changing = anyio.Lock()
-        """One at a time changes somebody: what is written is made of what there is when it is written."""
+        """One at a time changes somebody here; with other replicas the store keeps them in turn."""
 
     async def open(self) -> None:
         """Read everybody. Raises NotSaved when the file cannot be used: a team that nobody can enter is no team."""
@@ -101,10 +101,33 @@ class Kept:
 
     # ---- the file
 
-    async def _put(self, person: Person) -> Person:
-        await self._write("people", person)
-        self._people[person.id] = person
-        return person
+    async def _decide(self, decide: Callable[[Mapping[str, Person]], Person]) -> Person:
+        """Make or change somebody by what the store has at this moment: another replica may have changed the same
+        person a moment ago, or the last other admin. Only what `decide` changes is written. Raises what it raises."""
+
+        async def write(connection: AsyncConnection) -> tuple[dict[str, Person], Person | ParleyError]:
+            from app.store.team_tables import people
+
+            await touched(connection, "people")  # whoever else changes somebody waits here
+            found = {one.id: one for one in await people_of(connection)}
+            try:
+                made = decide(found)
+            except ParleyError as no:
+                return found, no
+            row, before = row_of(made), found.get(made.id)
+            if before is None:
+                await connection.execute(people.insert().values(row))
+            elif new := {key: value for key, value in row.items() if value != getattr(before, key)}:
+                await connection.execute(people.update().where(people.c.id == made.id).values(new))
+            return {**found, made.id: made}, made
+
+        async with self._changing:
+            found, made = await self._done(write)
+            seen = {key: one.seen for key, one in self._people.items()}
+            self._people = {key: replace(one, seen=max(one.seen, seen.get(key, 0.0))) for key, one in found.items()}
+        if isinstance(made, ParleyError):
+            raise made
+        return made
 
     def _forget(self, one: Login | Token | None) -> None:
         if one is not None:
@@ -112,7 +135,7 @@ class Kept:
             if isinstance(one, Login):
                 self._by_digest.pop(one.before, None)
 
-    async def _write(self, table: str, one: Person | Login | Token) -> None:
+    async def _write(self, table: str, one: Login | Token) -> None:
         row = row_of(one)
 
         async def write(connection: AsyncConnection) -> bool:

@@ -36,6 +36,13 @@ async def drop(connection: AsyncConnection, table: str, keys: Iterable[str]) -> 
     return True
 
 
+async def people_of(connection: AsyncConnection) -> list[Person]:
+    """Everybody, as this transaction sees them."""
+    from app.store.team_tables import people
+
+    return [_known(Person, dict(row)) for row in (await connection.execute(people.select())).mappings()]
+
+
 async def nothing(connection: AsyncConnection) -> bool:
     return True
 

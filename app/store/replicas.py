@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -22,6 +22,7 @@ from app.store.database import Database
 from app.store.kept import without_secrets
 from app.store.people import NotSaved
 from app.store.shared import counted
+from app.store.used import Used
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("parley.store")
 _target: TypeAdapter[AnyTarget] = TypeAdapter(Target)
 _T = TypeVar("_T")
+Taking = Literal["taken", "again", "alive", "gone"]
+"""What came of taking up something of a lost session: it is ours to go on with, somebody else has it already, the
+session may still live, nobody knows of it."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -71,6 +75,8 @@ class HeldSession:
     changed: float
     lost: float | None = None
     """When its replica was last heard of; None while that lives."""
+    unfinished: str = field(default="", repr=False)
+    """What was under way in it and can go on elsewhere, sealed; empty for nothing."""
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -97,8 +103,9 @@ class Replicas:
 
     def __init__(self, database: Database, name: str, run: str, version: str, wall: Callable[[], float]) -> None:
         self._database, self.name, self.run, self._version, self._wall = database, name, run, version, wall
+        self.used = Used(database, name)
 
-    async def _now(self, connection: AsyncConnection) -> float:
+    async def now(self, connection: AsyncConnection) -> float:
         """The clock that all of them share."""
         if connection.dialect.name != "postgresql":
             return self._wall()
@@ -119,7 +126,7 @@ class Replicas:
         """Every replica that was ever heard of; None when the store does not answer."""
 
         async def read(connection: AsyncConnection) -> list[Replica]:
-            return await self._read(connection, await self._now(connection))
+            return await self._read(connection, await self.now(connection))
 
         return await self._database.work(read)
 
@@ -138,7 +145,7 @@ class Replicas:
         async def write(connection: AsyncConnection) -> list[Replica]:
             from app.store.team_tables import replicas
 
-            now = await self._now(connection)
+            now = await self.now(connection)
             row = {"run": self.run, "state": state, "version": self._version, "renewed": now, "sessions": sessions}
             mine = replicas.c.name == self.name
             done = await connection.execute(
@@ -193,7 +200,7 @@ class Replicas:
         async def write(connection: AsyncConnection) -> bool:
             from app.store.team_tables import replicas, sessions
 
-            now = await self._now(connection)
+            now = await self.now(connection)
             mine = (replicas.c.name == self.name) & (replicas.c.run == self.run)
             await connection.execute(replicas.update().where(mine).values(state="ended", renewed=now, sessions=0))
             if held:
@@ -241,7 +248,9 @@ class Replicas:
         """The sessions of somebody on other replicas, the newest first; nothing when the store does not answer."""
         from app.store.team_tables import sessions
 
-        found = await self._held(sessions.c.owner == owner)
+        # One that somebody has reconnected is lost too, and they know.
+        listed = sessions.c.lost.is_(None) | (sessions.c.taken == "")
+        found = await self._held((sessions.c.owner == owner) & listed)
         return sorted((one for one in found or () if not self.is_mine(one)), key=lambda one: -one.began)
 
     async def find(self, sid: str) -> HeldSession | None:
@@ -249,6 +258,14 @@ class Replicas:
         from app.store.team_tables import sessions
 
         return next(iter(await self._held(sessions.c.id == sid) or ()), None)
+
+    async def some(self, sids: Iterable[str]) -> list[HeldSession]:
+        """Those of these sessions that live on other replicas."""
+        from app.store.team_tables import sessions
+
+        wanted = list(sids)
+        found = await self._held(sessions.c.id.in_(wanted) & sessions.c.lost.is_(None)) if wanted else []
+        return [one for one in found or () if not self.is_mine(one)]
 
     def is_mine(self, one: HeldSession) -> bool:
         """Whether this process holds it."""
@@ -284,13 +301,52 @@ class Replicas:
 
         await self._database.work(write)
 
+    async def reopened(self, sid: str) -> None:
+        """Somebody has opened another session in its place: it is listed no more, and what it had may go on there."""
+
+        async def write(connection: AsyncConnection) -> bool:
+            from app.store.team_tables import sessions
+
+            there = (sessions.c.id == sid) & (sessions.c.taken == "")
+            await connection.execute(sessions.update().where(there).values(taken="[]"))
+            return True
+
+        await self._database.work(write)
+
+    async def take(self, sid: str, key: str, *, back: bool = False) -> Taking | None:
+        """Take up one call of a lost session, or give it `back`: once, whoever asks on which replica, and not before it
+        is certain that the process which held it is gone. None when the store does not answer."""
+
+        async def write(connection: AsyncConnection) -> Taking:
+            from sqlalchemy import select
+
+            from app.store.team_tables import sessions
+
+            query = select(sessions).where(sessions.c.id == sid).with_for_update()
+            row = (await connection.execute(query)).mappings().first()
+            if row is None:
+                return "gone"
+            known = await self._read(connection, await self.now(connection))
+            if row["lost"] is None and any(
+                one.alive and (one.name, one.run) == (row["replica"], row["run"]) for one in known
+            ):
+                return "alive"
+            taken = json.loads(row["taken"] or "[]")
+            if back == (key not in taken):
+                return "again"
+            said = json.dumps([one for one in taken if one != key] if back else [*taken, key])
+            await connection.execute(sessions.update().where(sessions.c.id == sid).values(taken=said))
+            return "taken"
+
+        return await self._database.work(write)
+
     async def sweep(self) -> None:
         """Forget what was lost long ago."""
 
         async def write(connection: AsyncConnection) -> bool:
             from app.store.team_tables import sessions
 
-            before = await self._now(connection) - bounds.LOST_SECONDS
+            before = await self.now(connection) - bounds.LOST_SECONDS
             await connection.execute(sessions.delete().where(sessions.c.lost < before))
             return True
 

@@ -129,6 +129,20 @@ class Sealed:
             del self._kept[key]
         return len(gone)
 
+    def text(self, whose: str, what: str) -> str:
+        """A text that opens for this name alone. Raises NotSaved while Parley is starting."""
+        return self._closed([whose, what])
+
+    def read(self, whose: str, sealed: str) -> str | None:
+        """What `text` has sealed; None for what was sealed for another name, or with a key that is gone."""
+        from cryptography.fernet import InvalidToken
+
+        try:
+            told = None if self._cipher is None else json.loads(self._cipher.decrypt(sealed.encode("ascii")))
+        except (InvalidToken, ValueError):
+            return None
+        return told[1] if isinstance(told, list) and len(told) == 2 and told[0] == whose else None
+
     def _closed(self, told: list[str]) -> str:
         if self._cipher is None:
             raise NotSaved("Nothing can be kept yet: Parley is starting.")

@@ -37,7 +37,26 @@ class Shares:
 
     async def open(self) -> None:
         """Read what there is."""
-        self._kept = {one.id: one for one in await self._database.look(_read) or ()}
+        found = await self._database.look(_read)
+        if found is not None:
+            self._kept = {one.id: one for one in found if one.id not in self._late}
+
+    async def learn(self, *, thing: str = "", code: str = "") -> None:
+        """Somebody comes for a thing, or by a link, that another replica has perhaps shared a moment ago."""
+        if not self._database.is_shared:
+            return
+
+        async def read(connection: AsyncConnection) -> list[Share]:
+            from app.store.team_tables import shares
+
+            wanted = shares.c.digest == digest(code) if code else shares.c.thing == thing
+            rows = (
+                await connection.execute(shares.select().where(wanted).limit(bounds.SHARES_PER_THING * 2))
+            ).mappings()
+            return [Share(**{name: row[name] for name in Share.__dataclass_fields__}) for row in rows]
+
+        found = await self._database.work(read)
+        self._kept |= {one.id: one for one in found or () if one.id not in self._late}
 
     # ---- what there is
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 logger = logging.getLogger("parley.store")
 
-VERSION: Final = 10
+VERSION: Final = 11
 """The form of the file, as its `user_version`: the number of the last migration. An older Parley refuses a higher one.
 Files with 1 were written before there were migrations."""
 _CLEANED: Final = 0x5061726C

@@ -129,11 +129,14 @@ sessions = Table(
     Column("began", MOMENT, nullable=False),
     Column("changed", MOMENT, nullable=False),
     Column("lost", MOMENT),
+    Column("unfinished", Text, nullable=False, server_default=""),
+    Column("taken", Text, nullable=False, server_default=""),
     Index("sessions_owner", "owner"),
     sqlite_strict=True,
     sqlite_with_rowid=False,
 )
-"""Open sessions, and those that their replica lost, until somebody closes them. Their targets have no secrets."""
+"""Open sessions, and those that their replica lost, until somebody closes them. Their targets have no secrets.
+What was under way is sealed, and `taken` says what of it goes on elsewhere."""
 
 counters = Table(
     "counters",
@@ -144,6 +147,29 @@ counters = Table(
     sqlite_with_rowid=False,
 )
 """How often things of a kind were changed: a replica that finds another number reads them again."""
+
+used = Table(
+    "used",
+    metadata,
+    Column("kind", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("replica", Text, primary_key=True),
+    Column("slot", Integer, primary_key=True),
+    Column("many", Integer, nullable=False),
+    sqlite_strict=True,
+    sqlite_with_rowid=False,
+)
+"""How often somebody did something on each replica, in slots of some seconds by the clock of the store."""
+
+spent = Table(
+    "spent",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("at", MOMENT, nullable=False),
+    sqlite_strict=True,
+    sqlite_with_rowid=False,
+)
+"""Digests of what counts once, on whichever replica it comes first; until nobody can come with it any more."""
 
 forms = Table(
     "forms",

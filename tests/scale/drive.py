@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,18 +15,30 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
+import psycopg
 import pytest
 from cryptography.fernet import Fernet
 
+from app.core.targets import HttpTarget
 from tests.drive import ROOT, SERVERS
+from tests.drive_http import Peer, started
+from tests.drive_modern import TELLS, ask_form, modern_web, needs
+from tests.drive_oauth import Harbour, protected
 from tests.postgres import Postgres
 
 WAIT = 60.0
 HOST = "parley.example"
 DEPLOY = ROOT / ".deploy"
 PROXIES = ("nginx", "haproxy")
+STATE = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
+"""What a server of 2026-07-28 wants back to the byte; it looks like a secret, as such states do."""
+SCRIPTS = {"ask": [needs(STATE, who=ask_form("Who sails?")), TELLS]}
+_WAITS = {"status": "input_required", "pollIntervalMs": 500, "inputRequests": {"a": ask_form("Which way?")}}
+TASKS = {"job": {"gets": [_WAITS, {"status": "completed", "result": {"$tell": True}}]}}
+SECRET = "canary-client-secret-5b1f"
 _T = TypeVar("_T")
 
 
@@ -62,6 +75,14 @@ def until(what: Callable[[], _T | None], why: str = "it", seconds: float = WAIT)
                 return found
         assert time.monotonic() < deadline, f"{why} did not happen within {seconds:g} s"
         time.sleep(0.05)
+
+
+class Provider(Harbour):
+    """A sign-in service for people that runs; `allow` is what somebody does there."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self.name: str = self.set()["issuer"]
 
 
 class Client(httpx2.Client):
@@ -101,6 +122,9 @@ class Team:
             self.postgres = Postgres()
             stack.callback(self.postgres.remove)
             self.peer = stack.enter_context(peer())
+            self.modern = stack.enter_context(modern_web(self.folder / "modern", scripts=SCRIPTS, task=TASKS))
+            self.harbour = stack.enter_context(protected())
+            self.provider = Provider(stack.enter_context(started([sys.executable, str(SERVERS / "openid.py")])))
             self.url = self.postgres.database()
             self._configure()
             stack.callback(self._end_all)
@@ -122,15 +146,21 @@ class Team:
         key.write_bytes(Fernet.generate_key())
         key.chmod(0o600)
         limits = "".join(f"{name} = {value}\n" for name, value in self.limits.items())
+        assert isinstance(self.modern.target, HttpTarget)
         user = '"61700-61719"' if os.geteuid() == 0 else '""'
+        inside = sorted({urlsplit(one).netloc for one in (self.harbour.resource, *self.harbour.issuers.values())})
         for name in self.names:
             data = self.folder / name
             data.mkdir(mode=0o700)
             # Two that were started one after the other share a file but for their port: here each has its own.
             (self.folder / f"{name}.toml").write_text(
                 f'public_url = "https://{HOST}"\ndata_dir = "{data}"\nport = {self.ports[name]}\nchild_user = {user}\n'
-                f'replica = "{name}"\nkey_file = "{key}"\n[store]\nurl_file = "{secret}"\n'
+                f'replica = "{name}"\nkey_file = "{key}"\nallow = {json.dumps(inside)}\n'
+                f'[oidc]\nissuer = "{self.provider.name}"\nclient_id = "parley"\neverybody = true\n'
+                'admins = ["boss@example.com"]\n'
+                f'client_secret_env = "OIDC_SECRET"\n[store]\nurl_file = "{secret}"\n'
                 f'[catalogue.scale]\nname = "Scale"\ntransport = "http"\nurl = "{self.peer}/mcp"\n'
+                f'[catalogue.modern]\nname = "Modern"\ntransport = "http"\nurl = "{self.modern.target.url}"\n'
                 f'[catalogue.load]\nname = "Load"\ntransport = "http"\nurl = "{self.peer}/mcp?rate=5"\n'
                 f"[limits]\n{limits}"
             )
@@ -142,11 +172,15 @@ class Team:
 
     def start(self, name: str) -> None:
         """Start one and wait until it listens."""
-        env = {key: value for key, value in os.environ.items() if not key.startswith("PARLEY_")}
         log = self.logs[name] = self.folder / f"{name}.log"
         with log.open("a") as errors:
             process = self.replicas[name] = subprocess.Popen(
-                self.command("team", of=name), cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=errors, text=True
+                self.command("team", of=name),
+                cwd=ROOT,
+                env=_environment(),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
             )
         assert process.stdout is not None
         for line in process.stdout:
@@ -159,7 +193,9 @@ class Team:
         until(lambda: self.direct(name).get("/readyz").status_code == 200, f"{name} being ready")
 
     def verb(self, *words: str, of: str = "r1") -> str:
-        done = subprocess.run(self.command(*words, of=of), cwd=ROOT, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            self.command(*words, of=of), cwd=ROOT, env=_environment(), capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -236,10 +272,12 @@ class Team:
         until(lambda: client.get(f"/s/{sid}").json()["connection"]["state"] == "ready", "the connection")
         return sid
 
-    def ask(self, client: Client, sid: str) -> str:
+    def ask(self, client: Client, sid: str, tool: str = "ask", **arguments: str) -> str:
         """Let the server ask something; the id of the ask."""
         before = set(self.asks(client, sid))
-        done = client.post(f"/s/{sid}/calls", json={"method": "tools/call", "params": {"name": "ask", "arguments": {}}})
+        done = client.post(
+            f"/s/{sid}/calls", json={"method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        )
         assert done.status_code < 300, done.text
         return until(lambda: next(iter(set(self.asks(client, sid)) - before), None), "the ask")
 
@@ -248,6 +286,12 @@ class Team:
 
     def answer(self, client: Client, sid: str, aid: str, word: str = "x") -> httpx2.Response:
         return client.post(f"/s/{sid}/asks/{aid}/answer", json={"action": "accept", "content": {"word": word}})
+
+    def kept(self, sid: str) -> str:
+        """All that the store has of a session, as text; empty before it has something that is under way."""
+        with psycopg.connect(self.url) as connection:
+            row = connection.execute("SELECT row_to_json(sessions) FROM sessions WHERE id = %s", (sid,)).fetchone()
+        return str(row[0]) if row is not None and row[0]["unfinished"] else ""
 
     def state(self) -> dict[str, list[Any]]:
         """Every question that the server asked, with each answer that it got."""
@@ -313,6 +357,11 @@ class Team:
         config = home / "haproxy.cfg"
         config.write_text(text)
         return [program("haproxy"), "-db", "-f", str(config)]
+
+
+def _environment() -> dict[str, str]:
+    ours = {key: value for key, value in os.environ.items() if not key.startswith("PARLEY_")}
+    return {**ours, "OIDC_SECRET": SECRET}
 
 
 def _certificate(folder: Path) -> tuple[Path, Path]:

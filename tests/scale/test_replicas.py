@@ -5,10 +5,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 
-from tests.scale.drive import HOST, WAIT, Client, Team, stream, until
+from tests.scale.drive import HOST, STATE, WAIT, Client, Team, stream, until
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -123,6 +124,79 @@ def test_a_killed_replica_costs_its_own_sessions_and_they_show_what_was_recorded
         client.post(f"/s/{sid}/close")
     hearing.join(WAIT)
     assert last[-2:] == ["event: bye", "data: closed"]
+
+
+@pytest.mark.requirement("T29", "F26")
+def test_what_a_killed_replica_had_under_way_goes_on_elsewhere_once_and_when_somebody_says_so(team: Team):
+    grace, ada = team.enter("Grace"), team.enter("Ada")
+    there = team.session(grace, on="r2", entry="modern")
+    old = team.session(grace, on="r2")
+    called = len(team.modern.received("tools/call"))
+    team.ask(grace, there)
+    team.ask(grace, there, tool="job")
+    team.ask(grace, there, password="hunter2hunter2")
+    team.ask(grace, old)
+    until(lambda: team.kept(there).count("unfinished") and team.kept(old), "what is under way being kept")
+    assert "hunter2" not in team.kept(there) and STATE not in team.kept(there), "what is kept is sealed"
+    team.kill("r2")
+    assert "2 calls can go on from here" in page(grace, f"/s/{there}")
+    assert ada.post(f"/lost/{there}/reconnect", json={}).status_code == 404
+    new = _reconnected(grace, there)
+    other = _reconnected(grace, there)  # in another tab, say: each call goes on in one of them
+    left = grace.get(f"/s/{new}/unfinished").json()
+    offers = {one["id"]: one for one in left["offers"]}
+    assert [(one["kind"], one["can"], one["asked"]) for one in offers.values()] == [
+        ("round", True, ["Who sails?"]), ("task", True, []), ("round", False, []),
+    ]  # fmt: skip
+    round_, task, secret = offers
+    shown = page(grace, f"/s/{new}")
+    for text in ("From the session that was lost with r2", "Who sails?", "Continue", "A secret was typed into it"):
+        assert text in shown, text
+    assert ada.post(f"/s/{new}/unfinished/{round_}/continue").status_code == 404
+    assert len(team.modern.received("tools/call")) == called + 3, "nothing goes on by itself"
+    # Not before it is certain that nobody else goes on with it.
+    early = grace.post(f"/s/{new}/unfinished/{round_}/continue")
+    assert early.status_code in {202, 409}, early.text
+    if early.status_code == 409:
+        assert "r2 may still hold this call" in early.text
+        until(lambda: grace.post(f"/s/{new}/unfinished/{round_}/continue").status_code == 202, "the lease's end")
+    twice = grace.post(f"/s/{other}/unfinished/{round_}/continue")
+    assert (twice.status_code, "in another session already" in twice.text) == (409, True), "each goes on once"
+    assert grace.post(f"/s/{other}/unfinished/{task}/continue").status_code == 202
+    assert grace.post(f"/s/{new}/unfinished/{task}/continue").status_code == 409
+    refused = grace.post(f"/s/{new}/unfinished/{secret}/continue")
+    assert (refused.status_code, "is not kept" in refused.text) == (409, True)
+    assert grace.post(f"/s/{new}/unfinished/{secret}/leave").json()["offers"] == []
+    for sid in (new, other):
+        (aid,) = until(lambda sid=sid: team.asks(grace, sid), "the question")  # type: ignore[misc]
+        said = {"action": "accept", "content": {"name": "Ann"}}
+        assert grace.post(f"/s/{sid}/asks/{aid}/answer", json=said).status_code == 200
+        (done,) = until(partial(_settled, grace, sid), "the result")
+        assert done["state"] == "done" and done["continues"].startswith(f"{there}/") and "Ann" in str(done["result"])
+    last = team.modern.received("tools/call")[-1]["params"]
+    assert last["requestState"] == STATE and len(team.modern.received("tools/call")) == called + 4
+    # Of an older revision the asks are lost, and that is said.
+    fresh = _reconnected(grace, old)
+    said = grace.get(f"/s/{fresh}/unfinished").json()
+    assert (said["offers"], [one["method"] for one in said["lost"]]) == ([], ["elicitation/create"])
+    assert "1 ask is lost" in page(grace, f"/s/{fresh}")
+    until(lambda: grace.get("/").json()["elsewhere"] == [], "the list without them")
+    team.start("r2")
+    for sid in (new, other, fresh):
+        grace.post(f"/s/{sid}/close")
+
+
+def _reconnected(client: Client, lost: str) -> str:
+    again = client.post(f"/lost/{lost}/reconnect", json={})
+    assert again.status_code == 201, again.text
+    sid = str(again.json()["id"])
+    until(lambda: client.get(f"/s/{sid}").json()["connection"]["state"] == "ready", "the new connection")
+    return sid
+
+
+def _settled(client: Client, sid: str) -> list[dict[str, Any]]:
+    calls = [one for one in client.get(f"/s/{sid}/calls").json()["calls"] if one["state"] in {"done", "failed"}]
+    return [client.get(f"/s/{sid}/calls/{one['id']}").json() for one in calls]
 
 
 @pytest.mark.requirement("T26")

@@ -315,3 +315,50 @@ async def test_whoever_comes_twice_at_the_same_moment_is_one_person(people: Peop
         for code in codes:
             tasks.start_soon(people.enter, code, "Firefox")
     assert [one.name for one in people.all()] == ["Ada", "Grace"]
+
+
+async def test_two_replicas_change_somebody_and_neither_undoes_the_other(people: People, tmp_path: Path, clock: Clock):
+    boss, grace = (await entered(people, "Boss", "admin"))[0], (await entered(people, "Grace"))[0]
+    other = await opened(tmp_path, clock)  # what it knows is as old as this
+    await people.change_role(boss, grace.id, "viewer")
+    await other.switch_off(boss, grace.id)
+    await people.decided(grace, "user")
+    there = await opened(tmp_path, clock)
+    found = there.find(grace.id)
+    assert found is not None and (found.role, found.off is None) == ("user", False), "both changes stay"
+    assert (await other.switch_on(grace.id)).role == "user", "it writes no role that it happened to know"
+    await there._database.close()
+    await other._database.close()
+
+
+async def test_two_replicas_leave_one_admin_and_make_nobody_twice(people: People, tmp_path: Path, clock: Clock):
+    admins = [(await entered(people, name, "admin"))[0] for name in ("Ada", "Grace")]
+    other = await opened(tmp_path, clock)
+    said: list[str] = []
+
+    async def demote(where: People, by: Person, whom: Person) -> None:
+        try:
+            await where.change_role(by, whom.id, "user")
+        except NotAllowed as no:
+            said.append(no.message)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(demote, people, admins[0], admins[1])
+        group.start_soon(demote, other, admins[1], admins[0])
+    assert len(said) == 1 and "the only admin" in said[0]
+    codes = [(await people.invite("Linus", "user", "test", HOUR))[0] for _ in range(2)]
+    made: list[str] = []
+
+    async def come(where: People, code: str) -> None:
+        made.append((await where.enter(code, ""))[0].id)
+        made.append((await where.known_as("oidc", "issuer 1", "Ines", "user")).id)
+
+    async with anyio.create_task_group() as group:
+        for where, code in zip((people, other), codes, strict=True):
+            group.start_soon(come, where, code)
+    assert len(made) == 4 and len(set(made)) == 2, "two ways in at the same moment are one person each"
+    there = await opened(tmp_path, clock)
+    assert sorted(one.name for one in there.all()) == ["Ada", "Grace", "Ines", "Linus"]
+    assert sum(one.role == "admin" for one in there.all()) == 1
+    await there._database.close()
+    await other._database.close()

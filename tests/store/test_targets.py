@@ -205,7 +205,7 @@ async def test_a_file_that_is_damaged_in_the_middle(tmp_path: Path):
 @pytest.mark.of_sqlite
 @pytest.mark.requirement("F25")
 async def test_a_full_disk_costs_only_the_saving(tmp_path: Path):
-    store = await opened(tmp_path, max_pages=28)
+    store = await opened(tmp_path, max_pages=30)
     assert store.trouble == ""
     for number in range(60):
         await store.save("me", HttpTarget(transport="http", url=f"http://host/{number}/{'x' * 900}"), Options(), "It")

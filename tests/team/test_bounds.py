@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from app.core.errors import NotAllowed
-from app.core.rate import Rate
+from app.core.rate import Rate, SharedRate
 from app.sessions import Identity
 from app.sessions.closed import ClosedSessions
 from app.settings import Limits, local
@@ -42,6 +42,25 @@ def test_so_often_in_a_while_each_by_themselves():
     for number in range(20_000):
         rate.take(f"p{number}")
     assert rate.take("ada") == 0 and len(rate._times) <= 10_000
+
+
+def test_what_was_done_elsewhere_counts_for_as_long_as_it_would_there():
+    now = [0.0]
+    here, there = (SharedRate(5, 60, lambda: now[0]) for _ in range(2))
+    assert [here.take("grace") for _ in range(3)] == [0, 0, 0]
+    now[0] = 1.0
+    told = here.untold()
+    assert [age for age, _ in told] == [1.0] * 3 and "grace" not in str(told)
+    there.hear([(key, 60.0 - age, 1) for age, key in told])
+    here.take("grace")  # while that was under way
+    here.told(3)
+    assert len(here.untold()) == 1, "what is not told yet stays"
+    assert (there.left("grace"), there.left("ada")) == (2, 5)
+    assert [there.take("grace") for _ in range(3)] == [0, 0, 59]
+    now[0] = 60.5  # nobody has told anything since: it counts for itself again
+    assert (there.left("grace"), there.take("grace")) == (3, 0)
+    now[0] = 200.0
+    assert here.untold() == [], "what is too old to count is not told at all"
 
 
 # -------------------------------------------------------------------------------------------------------- with a server

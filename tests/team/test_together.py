@@ -118,7 +118,7 @@ ANSWERERS_POST = {
 }  # fmt: skip
 OWNERS_GET = {
     "/connect", "/saved/{request}", "/compose", "/asks/{aid}/rule", "/asks/{aid}/link", "/sign-in", "/models", "/rules",
-    "/rules/export", "/rules/new", "/rules/{rid}", "/moments", "/share",
+    "/rules/export", "/rules/new", "/rules/{rid}", "/moments", "/share", "/unfinished",
 }  # fmt: skip
 
 

@@ -15,6 +15,8 @@ _FILL = {
     "{rid}": "r1",
     "{lid}": "l1",
     "{lost}": "r9-x",
+    "{owner}": "r9",
+    "{offer}": "c1",
     "{tid}": "t1",
     "{step}": "token",
     "{rest:path}": "x",

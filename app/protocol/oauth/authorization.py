@@ -51,7 +51,7 @@ async def authorization(step: Step, asker: Asker, known: Known, redirect_uri: st
     check_pkce(step, asker, known)
     endpoint = await asker.guarded(known.endpoint("authorization_endpoint"), "`authorization_endpoint`")
     known.verifier, challenge = sdk.pkce()
-    known.state, known.code = secrets.token_urlsafe(32), ""
+    known.state, known.code = known.mark + secrets.token_urlsafe(32), ""
     asker.hide(known.verifier)
     known.requested = scopes_for(known, wished)
     asked = {

@@ -24,6 +24,8 @@ class Known:
     """What was asked for before: more is asked for in addition (R5-60)."""
     verifier: str = ""
     state: str = ""
+    mark: str = ""
+    """What every `state` begins with: in a team on several machines, which of them waits for the answer."""
     requested: tuple[str, ...] = ()
     code: str = ""
     token: Token | None = None

@@ -296,6 +296,7 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
         "asks": list(call.asks),
         "links": links_json(call.links),
         "retry_of": call.retry_of,
+        "continues": call.continues,
         "rounds": rounds_json(call),
         "round_limit": call.round_limit or None,
         "outcome": "abandoned" if call.abandoned else None,

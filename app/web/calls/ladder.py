@@ -144,8 +144,9 @@ class Ladder:
             made.append(Rung(len(lines) + 1, self.session, self.call, last, lines[-1], None))
         return made
 
-    def _leg(self, reply_seq: int) -> Leg | None:
-        return next((one for one in self.call.legs if one.reply_seq == reply_seq), None)
+    def _leg(self, reply_seq: int | None) -> Leg | None:
+        found = (one for one in self.call.legs if one.reply_seq == reply_seq)
+        return None if reply_seq is None else next(found, None)
 
     @property
     def asks(self) -> str:

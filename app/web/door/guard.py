@@ -300,6 +300,8 @@ class IdentityCheck:
             session, level = registry.visible(visitor.identity, params["sid"])
             if session is None:
                 await self.visitors.not_here(scope, visitor, params["sid"])
+                session, level = registry.visible(visitor.identity, params["sid"])  # shared a moment ago
+            if session is None:
                 raise _no_session(registry, visitor.identity, params["sid"])
             session.touch()
             state["session"] = session

@@ -20,7 +20,7 @@ from app.web.door import public
 from app.web.door.guard import Access, GuardedRoute
 from app.web.door.rights import Needs
 from app.web.guests import phones
-from app.web.team import catalogue, isolated, lost, me, pages, people, sharing
+from app.web.team import catalogue, isolated, lost, me, pages, people, resuming, returning, sharing
 from app.web.team.door import ProxyOnly, Replicated, TeamVisitors
 from app.web.team.fair import Fair
 from app.web.team.house import House
@@ -58,7 +58,7 @@ def create_team_app(house: House) -> Starlette:
             Middleware(Fair, visitors=visitors, limits=settings.limits),
         ],
         table=partial(team_routes, more=single),
-        around=(sharing.HERE,),
+        around=(sharing.HERE, resuming.STRIP),
     )
     app = create_app(settings.process(), registry, door=door)
     app.state.house, app.state.provider = house, provider
@@ -103,7 +103,7 @@ def _single_sign_on(house: House, own_ports: set[int]) -> tuple[Provider | None,
 
     egress = Egress(Policy("team", own_ports, allowed=oidc.reached))
     back = f"{house.settings.origin}/login/oidc/callback"
-    return Provider(oidc, oidc.secret(os.environ), back, egress), routes()
+    return Provider(oidc, oidc.secret(os.environ), back, egress, house.key(), house.spent.once), routes()
 
 
 def _button(settings: TeamSettings) -> tuple[str, str]:
@@ -136,7 +136,8 @@ def team_routes(table: list[GuardedRoute], more: Sequence[GuardedRoute] = ()) ->
         _post("/catalogue/{entry}/connect", pages.pick, Access.IDENTITY),
         _post("/catalogue/{entry}/forget", catalogue.forget, Access.IDENTITY),
         _post("/dial", pages.dial, Access.IDENTITY),
-        _get("/oauth/callback", pages.oauth_callback, Access.IDENTITY, Needs.OWN),
+        _get("/oauth/callback", returning.oauth_callback, Access.IDENTITY, Needs.OWN),
+        _get("/oauth/{owner}-callback", returning.oauth_callback_of, Access.IDENTITY, Needs.OWN),
         _post("/lost/{lost}/reconnect", lost.reconnect, Access.IDENTITY),
         _post("/lost/{lost}/close", lost.close, Access.IDENTITY),
         _get("/about", me.about, Access.IDENTITY),
@@ -184,6 +185,10 @@ def shared_routes() -> list[GuardedRoute]:
         _post("/s/{sid}/hand-over", sharing.hand_over, session, Needs.OWN),
         _get("/s/{sid}/here", sharing.here, session),
         _post("/s/{sid}/follow", sharing.follow, session, Needs.WATCH),
+        _get("/s/{sid}/unfinished", resuming.unfinished, session, Needs.PRIVATE),
+        _post("/s/{sid}/unfinished/seen", resuming.seen, session, Needs.OWN),
+        _post("/s/{sid}/unfinished/{offer}/continue", resuming.go_on, session, Needs.OWN),
+        _post("/s/{sid}/unfinished/{offer}/leave", resuming.leave, session, Needs.OWN),
         _get("/r/{rid}/share", sharing.shared, recording, Needs.PRIVATE),
         _post("/r/{rid}/share", sharing.share, recording, Needs.OWN),
         _post("/r/{rid}/share/{share}/revoke", sharing.revoke, recorded, Needs.OWN),

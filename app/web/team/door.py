@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import team_bounds as bounds
 from app.core.people import Login, Person, same
+from app.core.rate import SharedRate
 from app.remembered import Remembered
 from app.sessions.identity import LOOKING, Identity, Level, rights_at
 from app.store.people import NotSaved
@@ -25,7 +26,7 @@ from app.web.door.denied import Denied, unknown
 from app.web.door.reader import Reader
 from app.web.door.rights import Asker, Needs, decide
 from app.web.door.root import saying
-from app.web.door.visitors import Visitor, Visitors, presents_token
+from app.web.door.visitors import Visitor, Visitors, WrongAgain, presents_token
 from app.web.team.house import House
 from app.web.team.replica import Keeper
 
@@ -49,6 +50,10 @@ class TeamVisitors(Visitors):
         self.house = house
         self._browsers: dict[str, str] = {}
         """Logins and tokens that were seen, each with its person."""
+        house.rates["failures"] = self._elsewhere = SharedRate(
+            settings.limits.login_failures_per_minute, 60.0, self._clock
+        )
+        """Wrong codes of each address on all replicas."""
         self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
         self.changed: deque[str] = deque(maxlen=bounds.PEOPLE)
         """Logins that the file has to be told of: who is asked for a page does not wait for that."""
@@ -106,9 +111,12 @@ class TeamVisitors(Visitors):
         return visitor
 
     async def not_here(self, scope: Scope, visitor: Visitor, sid: str) -> None:
-        """A session of another replica: shown as far as it was recorded, and never acted upon."""
+        """A session of another replica: shown as far as it was recorded, and never acted upon. One of this replica may
+        be shared with whoever comes by a link that they used on another one."""
         from app.web.team.lost import elsewhere
 
+        if sid.startswith(f"{scope['app'].state.keeper.name}-"):
+            await self.house.shares.learn(thing=sid)
         await elsewhere(scope, visitor.identity, sid)
 
     def _script(self, headers: Headers) -> Visitor:
@@ -201,13 +209,22 @@ class TeamVisitors(Visitors):
     def failed(self, headers: Headers, why: str, *, what: str = "a wrong invitation", bearer: bool = False) -> Denied:
         """Count a wrong code or token of one address; those of others do not suffer from it."""
         where = self._watch(headers)
+        too_often = self._elsewhere.take(where)
         if self.house.may_note(f"from {where}"):
             self.house.audit.note("", "somebody", "was refused", what, refused=True)
+        if too_often:
+            return self._too_often(too_often)
         return self._failed(why, {"www-authenticate": "Bearer"} if bearer else None)
+
+    def _too_often(self, wait: int) -> Denied:
+        words = f"Too many wrong codes or tokens. Try again in {wait} seconds."
+        return WrongAgain(429, "slow-down", words, headers={"retry-after": str(wait)})
 
     def slowed(self, headers: Headers) -> None:
         """Raise Denied when this address has failed too often already, before anything is done for it."""
-        self._watch(headers)
+        where = self._watch(headers)
+        if wait := self._elsewhere.wait(where):
+            raise self._too_often(wait)
         now = self._clock()
         lately = [at for at in self._failures if now - at < 60]
         if len(lately) == self._failures.maxlen:
@@ -253,7 +270,8 @@ class Replicated:
             return
         keeper: Keeper = scope["app"].state.keeper
         path = scope["path"]
-        theirs = not path.startswith((f"/s/{keeper.name}-", "/static/")) and path not in {"/healthz", "/readyz"}
+        own = tuple(f"/{kind}/{keeper.name}-" for kind in ("s", "answer", "j", "oauth"))
+        theirs = not path.startswith((*own, "/static/")) and path not in {"/healthz", "/readyz"}
         if keeper.draining and theirs and keeper.others():
             words = f"{keeper.name} is being replaced. Another replica answers: try again.\n"
             # Not 503, which means that something is missing: the proxy would take that for a replica that failed.

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import team_bounds as bounds
-from app.core.rate import Rate
+from app.core.rate import SharedRate
 from app.settings import Limits
 from app.web.door.guard import SECURITY_HEADERS
 from app.web.team.door import TeamVisitors
@@ -33,7 +33,9 @@ class Fair:
     def __init__(self, app: ASGIApp, visitors: TeamVisitors, limits: Limits) -> None:
         self.app, self._visitors = app, visitors
         self._most, self._a_minute = limits.requests_per_identity, limits.requests_per_minute
-        self._rate = Rate(self._a_minute, 60.0, visitors.clock) if self._a_minute else None
+        self._rate = SharedRate(self._a_minute, 60.0, visitors.clock) if self._a_minute else None
+        if self._rate is not None:
+            visitors.house.rates["requests"] = self._rate
         self._now: Counter[str] = Counter()
         self._waiting: Counter[str] = Counter()
         self._turns = itertools.count()

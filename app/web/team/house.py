@@ -16,7 +16,7 @@ from app import team_bounds as bounds
 from app.core.catalogue import OFF, PREFIX, Catalogue, Entry, Role, merged, origin_of
 from app.core.errors import NotAllowed, TooMany
 from app.core.people import Person
-from app.core.rate import Rate
+from app.core.rate import Rate, SharedRate
 from app.core.targets import AnyTarget, HttpTarget, StdioTarget
 from app.isolation import Isolation
 from app.sessions.identity import Identity, Level
@@ -27,6 +27,7 @@ from app.store.entries import Entries
 from app.store.people import NotSaved, People
 from app.store.sealed import HOUSE, KEY_FILE, Sealed, read_key
 from app.store.shares import Shares
+from app.store.spent import Spent
 from app.team_settings import TeamSettings
 from app.web.team.figures import Figures
 from app.web.team.together import Together
@@ -65,13 +66,16 @@ class House:
         self.sealed = Sealed(database, wall)
         self.audit = Audit(database, wall, days=settings.audit_days)
         self.shares = Shares(database, wall)
+        self.spent = Spent(database, wall)
         self.together = Together(self.people, self.shares, wall)
         self.allowed: Set[tuple[str, int]] = _Dialled(self)
         self.figures = Figures()
         self._tools: dict[str, int] = {}
         self._opened = False
         most = settings.limits.calls_per_minute
-        self.call_rate = Rate(most, 60.0, mono) if most else None
+        self.call_rate = SharedRate(most, 60.0, mono) if most else None
+        self.rates: dict[str, SharedRate] = {} if self.call_rate is None else {"calls": self.call_rate}
+        """What counts for somebody on all replicas together."""
         self._typing = Rate(10 * most, 60.0, mono) if most else None
         self._refusals = Rate(bounds.REFUSALS_PER_MINUTE, 60.0, mono)
 

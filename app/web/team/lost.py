@@ -30,6 +30,7 @@ from app.web.live.stream import encode
 from app.web.log.row import glyph, title
 from app.web.team import pages
 from app.web.team.replica import Keeper
+from app.web.team.unfinished import opened
 
 
 def keeper_of(request: Request) -> Keeper:
@@ -109,6 +110,8 @@ class Lost(Context):
     days: float
     trouble: str
     needs: tuple[str, ...]
+    goes_on: int
+    """How many calls may go on after Reconnect."""
 
 
 async def _page(request: Request, held: HeldSession) -> Lost:
@@ -125,6 +128,7 @@ async def _page(request: Request, held: HeldSession) -> Lost:
         days=registry.settings.limits.recording_days,
         trouble=trouble,
         needs=held.left_out,
+        goes_on=sum(not one.secret for one in opened(pages.house_of(request).sealed, held).offers),
     )
 
 
@@ -168,13 +172,10 @@ async def reconnect(request: Request) -> Response:
     if held.left_out and not wants_json(request):
         if isinstance(target, StdioTarget) and target.command.startswith(PREFIX):
             entry = target.command.removeprefix(PREFIX)
-            return RedirectResponse(f"/?entry={entry}#entry-{entry}", 303)
+            return RedirectResponse(f"/?entry={entry}&lost={held.id}#entry-{entry}", 303)
         url = target.url if isinstance(target, HttpTarget) else ""
-        return await show_page(request, pages.to_fill(request, url, held.left_out))
-    response = await pages.begin(request, target, options)
-    if response.status_code < 400:
-        await keeper_of(request).replicas.forget(held.id)
-    return response
+        return await show_page(request, pages.to_fill(request, url, held.left_out, held.id))
+    return await pages.begin(request, target, options, held.id)
 
 
 async def close(request: Request) -> Response:

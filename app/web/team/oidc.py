@@ -1,19 +1,20 @@
 """Signing in by OpenID Connect: the code flow with PKCE, and every check between a provider's answer and a login here.
 
 What a sign-in has to remember (state, nonce, verifier) is sealed into a cookie of the browser that began it, so that
-nobody else can finish it, and no stranger fills our memory. The provider is asked through the guarded way out, which
-may lead inwards to the issuer that an admin named and to nothing else. Its tokens are looked at once and kept nowhere.
-Imported only where `[oidc]` is set.
+nobody else can finish it, and no stranger fills our memory. All replicas of a team seal with a key made of their common
+one, so the browser may come back to any of them; the store knows which answers were used. The provider is asked through
+the guarded way out, which may lead inwards to the issuer that an admin named and to nothing else. Its tokens are looked
+at once and kept nowhere. Imported only where `[oidc]` is set.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import logging
 import time
-from base64 import b64encode
-from collections import OrderedDict
-from collections.abc import Mapping
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote_plus, urlsplit
@@ -24,7 +25,7 @@ from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_r
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from authlib.oidc.core import CodeIDToken
 from authlib.oidc.discovery import get_well_known_url
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from joserfc import jwt
 from joserfc.errors import ExpiredTokenError, InvalidClaimError, JoseError, MissingClaimError
 from joserfc.jwk import KeySet
@@ -72,11 +73,19 @@ class _Begun:
 class Provider:
     """The provider of one team."""
 
-    def __init__(self, oidc: Oidc, secret: str, redirect_uri: str, egress: Egress) -> None:
+    def __init__(
+        self,
+        oidc: Oidc,
+        secret: str,
+        redirect_uri: str,
+        egress: Egress,
+        keys: str,
+        once: Callable[[str, float], Awaitable[bool]],
+    ) -> None:
         self._oidc, self._secret, self._redirect_uri, self._egress = oidc, secret, redirect_uri, egress
-        self._seal = Fernet(Fernet.generate_key())
-        self._used: OrderedDict[str, None] = OrderedDict()
-        """States that came back: each counts once."""
+        self._seal = MultiFernet([Fernet(_own_key(one)) for one in keys.split()])
+        self._once = once
+        """Whether a state comes back for the first time: each counts once."""
         self._found: dict[str, Any] = {}
         self._found_at = self._keys_at = -bounds.OIDC_SECONDS
         self._keys: KeySet | None = None
@@ -113,11 +122,8 @@ class Provider:
         if not same(query.get("state", ""), begun.state):
             words = "The answer does not belong to the sign-in that this browser began. Sign in again."
             raise NotVouched(words, "a wrong state")
-        if begun.state in self._used:
+        if not await self._once(begun.state, bounds.OIDC_BEGUN_SECONDS):
             raise NotVouched("This answer was used already: each works once. Sign in again.", "a used state")
-        self._used[begun.state] = None
-        while len(self._used) > bounds.OIDC_STATES:
-            self._used.popitem(last=False)
         found = await self._metadata()
         said = query.get("iss")
         if said is None and found.get("authorization_response_iss_parameter_supported") is True:
@@ -296,6 +302,11 @@ class Provider:
         except (ValueError, RecursionError):
             found, status = {}, 502
         return status, found if isinstance(found, dict) else {}
+
+
+def _own_key(key: str) -> bytes:
+    """A key for this purpose alone, made of the one that the team has: nothing else that is sealed opens here."""
+    return urlsafe_b64encode(hmac.digest(key.encode(), b"parley: a sign-in that was begun", "sha256"))
 
 
 def _other_issuer(why: str) -> NotVouched:

@@ -24,7 +24,6 @@ from app.store.people import NotInvited
 from app.store.replicas import HeldSession
 from app.web.connect.servers import SessionRow, newest, session_json, session_rows
 from app.web.door.denied import Denied, unknown
-from app.web.door.public import came_back
 from app.web.kit import request_bodies
 from app.web.kit.errors import field_errors
 from app.web.kit.responses import back, in_json, show, show_page, wants_json
@@ -33,6 +32,7 @@ from app.web.kit.templates import Context
 from app.web.team.door import TeamVisitors
 from app.web.team.house import House, role_of
 from app.web.team.offers import offered
+from app.web.team.resuming import in_place_of, owned
 
 
 def house_of(request: Request) -> House:
@@ -146,12 +146,6 @@ async def readyz(request: Request) -> Response:
     return await in_json(lambda: {"ready": ready}, 200 if ready else 503)
 
 
-async def oauth_callback(request: Request) -> Response:
-    """Where the authorization server of an MCP server sends somebody back to. It answers their own sign-in alone:
-    nobody is led to sign in for somebody else's session (S19)."""
-    return await came_back(request, request.state.identity.id)
-
-
 # ------------------------------------------------------------------------------------------------------ the first page
 
 
@@ -227,6 +221,7 @@ def _home(
     given: dict[str, str] | None = None,
     fault: str = "",
     held: list[HeldSession] | None = None,
+    theirs: list[HeldSession] | None = None,
 ) -> Home:
     house, registry, me = house_of(request), request.app.state.registry, request.state.identity
     entries = house.catalogue().visible(role_of(me))
@@ -238,13 +233,13 @@ def _home(
         ends=_ends(registry, me),
         idled=registry.idled.of(me.id),
         held=held or [],
-        shared=[(one["url"], one["label"], one["owner"], one["may"]) for one in shared_json(request)],
+        shared=[(one["url"], one["label"], one["owner"], one["may"]) for one in shared_json(request, theirs or [])],
         counted=sum(one.counts for one in registry.of(me)),
         limit=registry.settings.limits.sessions_per_identity,
         free_http=house.settings.free_http,
         chosen=chosen,
         wrong=wrong or {},
-        given=given or {},
+        given=given or {"/lost": request.query_params.get("lost", "")},
         fault=fault,
         saved={one.id: _saved(house, me, one) for one in entries},
         query=query,
@@ -291,15 +286,16 @@ def held_json(one: HeldSession) -> dict[str, Any]:
     return {**said, "lost_at": lost, "open_asks": one.asks, "messages": one.messages}
 
 
-def to_fill(request: Request, url: str, needs: tuple[str, ...]) -> Home:
+def to_fill(request: Request, url: str, needs: tuple[str, ...], lost: str) -> Home:
     """The first page with an address filled in, for whoever has to type secrets again."""
-    return _home(request, given={"url": url}, fault=f"Type again what is not kept: {', '.join(needs)}.")
+    return _home(request, given={"url": url, "/lost": lost}, fault=f"Type again what is not kept: {', '.join(needs)}.")
 
 
-def shared_json(request: Request) -> list[dict[str, str]]:
-    """What others share with whoever asks, the newest first; of what is gone nothing."""
+def shared_json(request: Request, elsewhere: list[HeldSession]) -> list[dict[str, str]]:
+    """What others share with whoever asks, the newest first, on other replicas too; of what is gone nothing."""
     house, registry, me = house_of(request), request.app.state.registry, request.state.identity
-    open_now = {one.id: (one.base, one.label, one.owner) for one in registry.everybodys()}
+    open_now = {one.id: (f"/s/{one.id}", one.label, one.owner) for one in elsewhere}
+    open_now |= {one.id: (one.base, one.label, one.owner) for one in registry.everybodys()}
     found: dict[str, dict[str, str]] = {}
     for share in house.shares.with_person(me.id):
         row = registry.store.recordings.anybodys(share.thing) if share.kind == "recording" else None
@@ -329,7 +325,9 @@ async def home(request: Request) -> Response:
     registry: SessionRegistry = request.app.state.registry
     identity: Identity = request.state.identity
     await registry.store.loaded()
-    held = await request.app.state.keeper.replicas.of(identity.id)
+    replicas = request.app.state.keeper.replicas
+    held = await replicas.of(identity.id)
+    theirs = await replicas.some(one.thing for one in house_of(request).shares.with_person(identity.id))
 
     def json() -> dict[str, Any]:
         house = house_of(request)
@@ -345,10 +343,11 @@ async def home(request: Request) -> Response:
             "catalogue": [
                 {**entry_json(one, _saved(house, identity, one)), "tools": known.get(one.id)} for one in listed
             ],
-            "shared": shared_json(request),
+            "shared": shared_json(request, theirs),
         }
 
-    return await show(request, lambda: _home(request, request.query_params.get("entry", ""), held=held), json)
+    entry = request.query_params.get("entry", "")
+    return await show(request, lambda: _home(request, entry, held=held, theirs=theirs), json)
 
 
 class PickBody(Closed):
@@ -356,6 +355,8 @@ class PickBody(Closed):
     options: Options = Options()
     keep: bool = False
     """Keep the secret ones, encrypted, for the next time."""
+    lost: str = ""
+    """A session that was lost and is reconnected by this one."""
 
 
 async def pick(request: Request) -> Response:
@@ -365,30 +366,39 @@ async def pick(request: Request) -> Response:
     if entry is None:
         raise unknown("There is no such server in the catalogue.")
     body = await request_bodies.read(request)
-    wanted = body.read(PickBody, lambda form: {"variables": _filled(entry, form.data), "keep": bool(form.text("keep"))})
+    wanted = body.read(
+        PickBody,
+        lambda form: {
+            "variables": _filled(entry, form.data),
+            "keep": bool(form.text("keep")),
+            "lost": form.text("lost"),
+        },
+    )
     kept = house.sealed.values(identity.id, entry.id, entry.leads_to)
     kept = {name: value for name, value in kept.items() if _is_secret(entry, name)}
     values = {**kept, **{name: value for name, value in wanted.variables.items() if value or name not in kept}}
     wrong = entry.misfits(values)
     if wrong and body.is_form:
         given = {key: value for key, value in wanted.variables.items() if not _is_secret(entry, key)}
-        return await show_page(request, _home(request, entry.id, wrong, given), 422)
+        return await show_page(request, _home(request, entry.id, wrong, {**given, "/lost": wanted.lost}), 422)
     target = entry.target(values)
     if wanted.keep:
         new = {name: value for name, value in values.items() if _is_secret(entry, name) and value != kept.get(name)}
         await house.sealed.put(identity.id, entry.id, new, entry.leads_to)
-    return await begin(request, target, wanted.options)
+    return await begin(request, target, wanted.options, wanted.lost)
 
 
 class DialBody(Closed):
     url: str = ""
     options: Options = Options()
+    lost: str = ""
+    """As when a server is picked."""
 
 
 async def dial(request: Request) -> Response:
     """Open a session with a server by its address. Where that leads is decided when it is dialled."""
     body = await request_bodies.read(request)
-    wanted = body.read(DialBody, lambda form: {"url": form.text("url").strip()})
+    wanted = body.read(DialBody, lambda form: {"url": form.text("url").strip(), "lost": form.text("lost")})
     try:
         target = HttpTarget(transport="http", url=wanted.url)
     except ValidationError as fault:
@@ -396,12 +406,17 @@ async def dial(request: Request) -> Response:
         if not body.is_form:
             raise Denied(422, "invalid", "Some values cannot be used.", fields=wrong) from None
         words = [words for found in wrong.values() for words in found]
-        return await show_page(request, _home(request, wrong={"/url": words}, given={"url": wanted.url}), 422)
-    return await begin(request, target, wanted.options)
+        return await show_page(
+            request, _home(request, wrong={"/url": words}, given={"url": wanted.url, "/lost": wanted.lost}), 422
+        )
+    return await begin(request, target, wanted.options, wanted.lost)
 
 
-async def begin(request: Request, target: AnyTarget, options: Options) -> Response:
+async def begin(request: Request, target: AnyTarget, options: Options, lost: str = "") -> Response:
+    """Open a session; `lost` is one of the same server in whose place it is."""
     registry, identity = request.app.state.registry, request.state.identity
+    replicas = request.app.state.keeper.replicas
+    held = await owned(replicas, identity.id, lost)
     try:
         session = registry.open(identity)
         async with registry.remembered.alone():
@@ -414,6 +429,7 @@ async def begin(request: Request, target: AnyTarget, options: Options) -> Respon
         if wants_json(request):
             raise
         return await show_page(request, _home(request, fault=fault.message), 403)
+    await in_place_of(house_of(request), replicas, held, session)
     url = f"/s/{session.id}"
     return await back(request, url, lambda: {"id": session.id, "url": url}, 201)
 

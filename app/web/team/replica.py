@@ -17,13 +17,14 @@ import anyio
 from app import team_bounds as bounds
 from app.sessions import SessionRegistry, Workspace
 from app.store.replicas import HeldSession, Replica, Replicas, aimed
+from app.web.team.unfinished import Kept
 
 if TYPE_CHECKING:
     from app.web.team.house import House
 
 logger = logging.getLogger("parley.replica")
 
-_SOON = ("state", "label", "recording", "asks", "target")
+_SOON = ("state", "label", "recording", "asks", "target", "unfinished")
 """What of a session others should know at once; counts may follow."""
 
 
@@ -46,9 +47,10 @@ class Keeper:
         self.draining = False
         self._drained_at = 0.0
         self._written: dict[str, HeldSession] = {}
+        self._kept = Kept(house.sealed)
         self._news: dict[str, int] = {}
         self._counts: dict[str, int] = {}
-        self._renewed = self._swept = float("-inf")
+        self._renewed = self._swept = self._counted = self._swept_counts = float("-inf")
         self._was_degraded = False
         self._wake = anyio.Event()
         self._began = registry.wall()
@@ -97,6 +99,7 @@ class Keeper:
         if now - self._renewed >= bounds.RENEW_SECONDS or self._was_degraded:
             await self._renew(now)
         await self._write_sessions(now)
+        await self._share_counts(now)
         await self._hear()
         self._mark()
         if self.draining:
@@ -128,6 +131,7 @@ class Keeper:
             self._written.update((one.id, one) for one in changed)
             for sid in gone:
                 del self._written[sid]
+                self._kept.forget(sid)
 
     def _row(self, session: Workspace) -> HeldSession | None:
         if session.target is None or session.made_for is not None or session.never_connected:
@@ -150,6 +154,7 @@ class Keeper:
             target=plain,
             options=options,
             missing=missing,
+            unfinished=self._kept.text(session),
         )
 
     def _is_news(self, one: HeldSession) -> bool:
@@ -158,6 +163,15 @@ class Keeper:
             return True
         counts: Any = replace(one, changed=before.changed)
         return counts != before and one.changed - before.changed >= bounds.COUNTS_SECONDS
+
+    async def _share_counts(self, now: float) -> None:
+        """What people used up here counts on other replicas too, and the other way round. Once a second and no oftener,
+        for sessions wake this one."""
+        if not self._house.database.is_shared or now - self._counted < bounds.TICK_SECONDS * 0.9:
+            return
+        self._counted, sweep = now, now - self._swept_counts > 60
+        if await self.replicas.used.exchange(self._house.rates, self.replicas.now, sweep=sweep) and sweep:
+            self._swept_counts = now
 
     async def _hear(self) -> None:
         """Read again what another replica changed."""
@@ -177,6 +191,7 @@ class Keeper:
             await self._house.refresh()
         if "shares" in told:
             await self._house.shares.open()
+            self._house.together.look_again()
         if told & {"targets", "requests", "rules"}:
             await self._registry.store.refresh()
 

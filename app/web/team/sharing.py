@@ -258,13 +258,19 @@ class _Joined(NamedTuple):
     owner: str
 
 
-def _joined(request: Request) -> _Joined:
+async def _joined(request: Request) -> _Joined:
     house, registry = house_of(request), request.app.state.registry
     found = house.shares.by_code(request.path_params["code"])
+    if found is None:
+        await house.shares.learn(code=request.path_params["code"])
+        found = house.shares.by_code(request.path_params["code"])
     if found is not None and found.kind == "session":
         session = next((one for one in registry.everybodys() if one.id == found.thing), None)
         if session is not None:
             return _Joined(found, session.base, session.label, session.owner)
+        held = await request.app.state.keeper.replicas.find(found.thing)
+        if held is not None and held.lost is None:  # on another replica, to which the proxy leads
+            return _Joined(found, f"/s/{held.id}", held.label, held.owner)
     if found is not None and found.kind == "recording":
         row = registry.store.recordings.anybodys(found.thing)
         if row is not None:
@@ -276,7 +282,7 @@ async def join_page(request: Request) -> Response:
     """What a link leads to, for whoever has it and is signed in."""
     house = house_of(request)
     await request.app.state.registry.store.loaded()
-    found = _joined(request)
+    found = await _joined(request)
     owner = house.together.name(found.owner)
 
     def json() -> dict[str, Any]:
@@ -297,7 +303,7 @@ async def join(request: Request) -> Response:
     house, me = house_of(request), request.state.identity
     await request_bodies.nothing(request)
     await request.app.state.registry.store.loaded()
-    found = _joined(request)
+    found = await _joined(request)
     if found.owner != me.id:
         share = found.share
         await house.shares.give(share.kind, share.thing, share.may, me.id, share.by, link=share)
@@ -370,6 +376,7 @@ async def _without_mine(request: Request, session: Session) -> bool:
         session.models.remove(name)
     if session.asks.rules.active:
         session.asks.rules.pause(True)
+    session.leftovers.leave()
     if own_secrets(session):
         await session.disconnect()
         session.sign_in.connects()

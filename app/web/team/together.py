@@ -75,7 +75,7 @@ class Together(Alone):
         self.people, self.shares, self.wall, self._mono = people, shares, wall, mono
         self._places: WeakKeyDictionary[Workspace, _Place] = WeakKeyDictionary()
         self._recorded: dict[Stream, tuple[str, str]] = {}
-        """Streams of recordings, each with its person and its recording."""
+        """Streams of recordings of others, each with its person and its recording."""
 
     def _place(self, session: Workspace) -> _Place:
         return self._places.setdefault(session, _Place())
@@ -83,6 +83,8 @@ class Together(Alone):
     # ---- coming and going
 
     def came(self, stream: Stream, session: Workspace, reader: Reader) -> Callable[[], None]:
+        if session.read_only and reader.level == "own":
+            return lambda: None
         if session.read_only:
             self._recorded[stream] = reader.person, session.id
             return lambda: self._recorded.pop(stream, None) and None
@@ -186,6 +188,17 @@ class Together(Alone):
         for stream, (who, rid) in list(self._recorded.items()):
             if (who, rid) == (person, thing):
                 stream.end(reason)
+
+    def look_again(self) -> None:
+        """Something was shared, or taken away, on another replica: whoever has nothing any more loses their tabs here
+        too."""
+        for session, place in list(self._places.items()):
+            for person in {*place.tabs.values()} - {session.owner}:
+                if self.shares.may(person, session.id) is None:
+                    self.end(session.id, person, "revoked")
+        for person, rid in set(self._recorded.values()):
+            if self.shares.may(person, rid) is None:
+                self.end(rid, person, "revoked")
 
     async def keep(self) -> None:
         """Look whose time is over, and who has not come back. Runs until cancelled."""

@@ -1,0 +1,127 @@
+"""A session of a replica that is gone, and the one that is opened in its place: what goes on there, and by whom. The
+replicas themselves are in `tests/scale`."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+
+from app.core.options import Options
+from app.core.targets import HttpTarget
+from app.sessions import Session
+from app.store.replicas import HeldSession, aimed
+from app.team_settings import TeamSettings
+from app.web.team.house import House
+from tests.drive import SERVERS, until
+from tests.drive_modern import TELLS, Modern, ask_form, modern_web, needs
+from tests.isolation.walls import PYTHON
+from tests.team.conftest import Enters, Guest
+
+pytestmark = pytest.mark.requirement("T29")
+GONE = "r9-gone"
+ROUND = {"id": "c1", "method": "tools/call", "params": {"name": "ask", "arguments": {}}, "began": 1.7e9, "round": 1,
+         "requests": {"who": ask_form("Who sails?")}, "state": "the state"}  # fmt: skip
+
+
+@pytest.fixture
+def peer(tmp_path: Path) -> Iterator[Modern]:
+    scripts = {"ask": [needs("the state", who=ask_form("Who sails?")), TELLS]}
+    with modern_web(tmp_path / "record", scripts=scripts) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(settings: TeamSettings, peer: Modern) -> TeamSettings:
+    assert isinstance(peer.target, HttpTarget)
+    keyed = {"transport": "stdio", "command": PYTHON or "python3", "reads": [str(SERVERS)],
+             "args": ["-I", "-S", str(SERVERS / "raw.py"), "plain"],
+             "variables": [{"name": "KEY", "secret": True, "required": True}]}  # fmt: skip
+    more = {"modern": {"transport": "http", "url": peer.target.url}, "keyed": keyed}
+    return TeamSettings(public_url=settings.public_url, data_dir=settings.data_dir, catalogue=more)
+
+
+async def lost(app: Starlette, owner: Guest, entry: str, *calls: Any, **values: str) -> HeldSession:
+    """What the store has of a session whose replica is gone."""
+    house: House = app.state.house
+    assert owner.person is not None
+    listed = house.catalogue().find("user", entry)
+    assert listed is not None
+    target, options, missing = aimed(listed.target(values), Options(era="modern" if entry == "modern" else "auto"))
+    kept = json.dumps({"calls": calls, "lost": [["Which word?", "elicitation/create"]], "more": 1})
+    sealed = house.sealed.text(f"unfinished {owner.person.id} {GONE}", kept)
+    now = house.wall()
+    held = HeldSession(GONE, owner.person.id, "r9", "x", "Lost", "ready", target, options, missing, "", 1, 1, 3, now,
+                       now, now, sealed)  # fmt: skip
+    assert await app.state.keeper.replicas.put([held], [])
+    return held
+
+
+def newest(app: Starlette) -> Session:
+    found = app.state.registry.everybodys()[-1]
+    assert isinstance(found, Session)
+    return found
+
+
+async def test_a_call_goes_on_when_its_owner_says_so_and_once(app: Starlette, enters: Enters, peer: Modern):
+    grace, mallory = await enters("Grace"), await enters("Mallory")
+    await lost(app, grace, "modern", ROUND)
+    shown = await grace.get(f"/s/{GONE}")
+    assert (shown.status, "1 call can go on from here" in shown.text) == (410, True)
+    assert (await mallory.post(f"/lost/{GONE}/reconnect")).status == 404
+    assert (await mallory.post("/catalogue/modern/connect", {"lost": GONE})).status == 201
+    assert not newest(app).leftovers.any, "what is somebody else's is not taken along"
+    assert (await grace.post(f"/lost/{GONE}/reconnect")).status == 201
+    one = newest(app)
+    assert (await grace.post(f"/lost/{GONE}/reconnect")).status == 201
+    two = newest(app)
+    for session in (one, two):
+        await until(session, lambda session=session: session.info.state == "ready")  # type: ignore[misc]
+    page = (await grace.get(one.base)).text
+    for words in ("From the session that was lost with r9", "Who sails?", "Continue", "Leave", "1 ask is lost",
+                  "Which word?", "1 call had too much in it"):  # fmt: skip
+        assert words in page, words
+    assert peer.received("tools/call") == [], "nothing goes on by itself"
+    assert (await mallory.post(f"{one.base}/unfinished/c1/continue")).status == 404
+    assert (await grace.post(f"{one.base}/unfinished/c1/continue")).status == 202
+    again = await grace.post(f"{two.base}/unfinished/c1/continue")
+    assert (again.status, "in another session already" in again.text) == (409, True)
+    await until(one, lambda: one.open_asks == 1)
+    (ask,) = one.inbox.open
+    said = {"action": "accept", "content": {"name": "Ann"}}
+    assert (await grace.post(f"{one.base}/asks/{ask.id}/answer", said)).status == 200
+    (call,) = [call for call in one.calls.values() if not call.quiet]
+    await until(one, lambda: call.settled)
+    (sent,) = [each["params"] for each in peer.received("tools/call")]
+    assert (sent["requestState"], sent["inputResponses"]) == ("the state", {"who": said})
+    assert (await grace.json(f"{one.base}/calls/{call.id}"))["continues"] == f"{GONE}/c1"
+    assert (await grace.json("/"))["elsewhere"] == [], "it is not listed any more"
+    left = await grace.post(f"{one.base}/unfinished/seen")
+    assert (left.status, newest(app).leftovers.any, one.leftovers.any) == (200, True, False)
+
+
+async def test_whoever_types_a_secret_again_reconnects_all_the_same(app: Starlette, enters: Enters):
+    grace = await enters("Grace")
+    await lost(app, grace, "keyed", KEY="hunter2")
+    sent = await grace.form(f"/lost/{GONE}/reconnect")
+    assert (sent.status, sent.header("location")) == (303, f"/?entry=keyed&lost={GONE}#entry-keyed")
+    form = await grace.get(f"/?entry=keyed&lost={GONE}")
+    assert f'name="lost" value="{GONE}"' in form.text
+    empty = await grace.form("/catalogue/keyed/connect", {"var.KEY": "", "lost": GONE})
+    assert (empty.status, f'name="lost" value="{GONE}"' in empty.text) == (422, True)
+    assert (await grace.form("/catalogue/keyed/connect", {"var.KEY": "hunter3", "lost": GONE})).status == 303
+    told = await grace.json(f"{newest(app).base}/unfinished")
+    assert (told["before"], told["lost"]) == (GONE, [{"message": "Which word?", "method": "elicitation/create"}])
+    # Another server is no place for it.
+    assert (await grace.post("/catalogue/modern/connect", {"lost": GONE})).status == 201
+    assert not newest(app).leftovers.any
+
+
+async def test_what_is_sealed_for_somebody_opens_for_nobody_else(app: Starlette, enters: Enters, house: House):
+    grace = await enters("Grace")
+    held = await lost(app, grace, "modern", ROUND)
+    assert "Who sails" not in held.unfinished and "the state" not in held.unfinished
+    assert house.sealed.read("unfinished somebody r9-gone", held.unfinished) is None
+    assert house.sealed.read("", "no seal at all") is None
