@@ -16,6 +16,7 @@ from app.core.errors import Conflict
 from app.core.forms import Entries
 from app.core.room import Ballot
 from app.sessions.polls import Poll
+from app.web.door.addresses import address_of
 from app.web.guests.form import PhoneForm, blank, filled
 from app.web.kit import request_bodies
 from app.web.kit.html import Html, page_bytes
@@ -73,7 +74,7 @@ async def phone(request: Request) -> Response:
     known, given = room.phone(request.cookies.get(COOKIE, "")), ""
     if known is None and request.method == "GET":
         try:
-            given = room.cookie()
+            given = room.cookie(address_of(request))
         except Conflict:
             return _answer(PhonePage("full", room.seen), 503, {"retry-after": "2"})
     response = _seen(room, known)

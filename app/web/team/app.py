@@ -17,6 +17,7 @@ from app.sessions import SessionRegistry
 from app.team_settings import TeamSettings
 from app.web.app import Door, create_app
 from app.web.door import public
+from app.web.door.addresses import FromAddress
 from app.web.door.guard import Access, GuardedRoute
 from app.web.door.rights import Needs
 from app.web.guests import phones
@@ -54,6 +55,7 @@ def create_team_app(house: House) -> Starlette:
         origin=settings.origin,
         before=[
             Middleware(ProxyOnly, proxies=settings.proxies),
+            Middleware(FromAddress, proxies=settings.proxies),
             Middleware(Replicated),
             Middleware(Fair, visitors=visitors, limits=settings.limits),
         ],
