@@ -15,9 +15,9 @@ import pytest
 from app import guest_bounds as bounds
 from app.settings import demo
 from tests.browser.parley import Parley, running
-from tests.browser.team_house import tools
 from tests.drive_demo import WAIT, Caller, nginx, public_demo
 from tests.drive_http import free_port
+from tests.scale.drive import program
 
 pytestmark = pytest.mark.requirement("S41", "T11")
 ROOM, TRY = "room.example", "try.example"
@@ -43,9 +43,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    found = tools()
-    if found is None:
-        pytest.skip("THIS MACHINE LACKS nginx or openssl: apt install nginx-light openssl; make test-team does as root")
+    found = program("nginx"), program("openssl")
     room, public, plain, tls = (free_port() for _ in range(4))
     folder: Path = tmp_path_factory.mktemp("proxy")
     with ExitStack() as stack:
@@ -95,8 +93,8 @@ def test_hosts_and_origins_are_those_outside(place: Place, name: str):
         for origin in ("https://evil.example", f"http://{name}", f"http://127.0.0.1:{inner}", "null"):
             refused = place.caller(name, origin=origin).post(do)
             assert refused.status_code == 403, (origin, refused.text)
-        foreign = place.caller(name, **{"sec-fetch-site": "cross-site"})
-        assert foreign.post(do).status_code == 403
+        foreign = {"sec-fetch-site": "cross-site"}
+        assert place.caller(name).post(do, headers=foreign).status_code == 403
         assert place.caller(name).get(read).status_code == 200
 
 
