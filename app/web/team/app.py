@@ -21,7 +21,7 @@ from app.web.door.addresses import FromAddress
 from app.web.door.guard import Access, GuardedRoute
 from app.web.door.rights import Needs
 from app.web.guests import phones
-from app.web.team import catalogue, isolated, lost, me, pages, people, sharing
+from app.web.team import catalogue, isolated, limits, lost, me, pages, people, sharing
 from app.web.team.door import ProxyOnly, Replicated, TeamVisitors
 from app.web.team.fair import Fair
 from app.web.team.house import House
@@ -166,6 +166,7 @@ def team_routes(table: list[GuardedRoute], more: Sequence[GuardedRoute] = ()) ->
         _get("/isolation", isolated.isolation, Access.IDENTITY, Needs.ADMIN),
         _post("/isolation/look", isolated.check_again, Access.IDENTITY, Needs.ADMIN),
         _post("/isolation/{child}/end", isolated.end, Access.IDENTITY, Needs.ADMIN),
+        _get("/limits", limits.limits, Access.IDENTITY, Needs.ADMIN),
         _get("/j/{guest}", phones.phone, Access.GUEST),
         _post("/j/{guest}", phones.send, Access.GUEST),
         _get("/j/{guest}/now", phones.now, Access.GUEST),

@@ -32,6 +32,7 @@ from app.web.kit.starting import start
 from app.web.kit.templates import Context
 from app.web.team.door import TeamVisitors
 from app.web.team.house import House, role_of
+from app.web.team.near import Near, found_by, lately, near
 from app.web.team.offers import offered
 
 
@@ -193,6 +194,9 @@ class Home(Context):
     """How many tools each server of the catalogue had when somebody was last connected."""
     calls: str
     """How many calls I made in the last minute, of how many; empty without a limit."""
+    recent: bool
+    """Only those that I used lately, the last one first."""
+    near: list[Near]
 
     def values(self) -> dict[str, Any]:
         return {
@@ -216,6 +220,8 @@ class Home(Context):
             "names": self.names,
             "tools": self.tools,
             "calls": self.calls,
+            "recent": self.recent,
+            "near": self.near,
             "waiting": [one.session for one in self.sessions if one.session.open_asks],
         }
 
@@ -227,13 +233,14 @@ def _home(
     given: dict[str, str] | None = None,
     fault: str = "",
     held: list[HeldSession] | None = None,
+    recent: list[str] | None = None,
 ) -> Home:
     house, registry, me = house_of(request), request.app.state.registry, request.state.identity
     entries = house.catalogue().visible(role_of(me))
     query = request.query_params.get("q", "").strip()[: bounds.ENTRY_NAME]
     return Home(
         me=me,
-        entries=[one for one in entries if query.casefold() in f"{one.name} {one.description}".casefold()],
+        entries=[one for one in lately(entries, recent) if found_by(one, query)],
         sessions=session_rows(registry, me),
         ends=_ends(registry, me),
         idled=registry.idled.of(me.id),
@@ -253,6 +260,8 @@ def _home(
         names={one.id: house.named(one.target) for one in registry.of(me) if one.target is not None},
         tools=house.tools(registry.everybodys()),
         calls=_calls(house, me),
+        recent=recent is not None,
+        near=near(house, registry, me),
     )
 
 
@@ -330,6 +339,8 @@ async def home(request: Request) -> Response:
     identity: Identity = request.state.identity
     await registry.store.loaded()
     held = await request.app.state.keeper.replicas.of(identity.id)
+    only_recent = request.query_params.get("show") == "recent"
+    recent = await house_of(request).audit.used(identity.id) if only_recent else None
 
     def json() -> dict[str, Any]:
         house = house_of(request)
@@ -343,12 +354,15 @@ async def home(request: Request) -> Response:
             "idle_minutes": _ends(registry, identity),
             "idled": [{"id": o.sid, "label": o.label, "at": wire_time(o.at)} for o in registry.idled.of(identity.id)],
             "catalogue": [
-                {**entry_json(one, _saved(house, identity, one)), "tools": known.get(one.id)} for one in listed
+                {**entry_json(one, _saved(house, identity, one)), "tools": known.get(one.id)}
+                for one in lately(listed, recent)
             ],
             "shared": shared_json(request),
+            "near": [one._asdict() for one in near(house, registry, identity)],
         }
 
-    return await show(request, lambda: _home(request, request.query_params.get("entry", ""), held=held), json)
+    entry = request.query_params.get("entry", "")
+    return await show(request, lambda: _home(request, entry, held=held, recent=recent), json)
 
 
 class PickBody(Closed):
