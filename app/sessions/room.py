@@ -210,7 +210,7 @@ class Room:
             mine = next((each for each in poll.candidates if each.id == poll.votes[phone]), None)
         elif poll.voting and poll.state == "collecting":
             return ""
-        return "" if mine is None else mine.text or counting.line(mine.content)
+        return "" if mine is None else mine.text or counting.line(mine.content, counting.texts_of(poll.ask.schema))
 
     async def changed(self, seen: str) -> None:
         """Return when there is something else for phones to see, or after a while."""
@@ -364,7 +364,7 @@ class Room:
         return Proposal(one.text, replace(answer, request=None), ("the vote",) if tied else ())
 
     def _of(self, poll: Poll, content: dict[str, Any], how: str, tied: tuple[str, ...] = ()) -> Proposal:
-        words = counting.line(content)
+        words = counting.line(content, counting.texts_of(poll.ask.schema))
         return Proposal(words, asks.elicited(poll.ask, "accept", content, AnsweredBy("room", how)), tied)
 
     @staticmethod
