@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         target = _target(arguments.target, command)
         if arguments.public:
             _check_public(arguments, command)
-            _serve_public(settings)
+            _serve_public(settings, arguments.trusted_proxy)
             return 0
         _serve(settings, target, file, _listener(arguments))
     except Stop as stop:
@@ -157,6 +157,12 @@ def _arguments(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str] | Non
     )
     parser.add_argument("--room-url", metavar="URL", help="how phones call that, when a proxy stands before it")
     parser.add_argument(
+        "--trusted-proxy",
+        action="append",
+        metavar="ADDRESS",
+        help="the proxy before a room or a public demo, whose word counts for where somebody comes from (this machine)",
+    )
+    parser.add_argument(
         "--published-on-loopback",
         action="store_true",
         help="allow another --host: a container publishes the port on the loopback address of its host",
@@ -234,18 +240,23 @@ def _check_public(arguments: argparse.Namespace, command: list[str] | None) -> N
         raise Stop("a public demo has neither a room nor recordings; leave out --room and --record")
 
 
-def _serve_public(settings: Settings) -> None:
+def _serve_public(settings: Settings, trusted: list[str] | None) -> None:
     """Anybody may come in: the demo server, half an hour, nothing kept."""
-    from app import server
+    from app import rooms, server
     from app.settings import demo
 
-    public = demo(host=settings.host, port=settings.port, public_url=settings.public_url)
+    try:
+        url = rooms.outside(settings.public_url, "--public-url")
+        proxies = rooms.proxies(trusted, url)
+    except rooms.Unusable as fault:
+        raise Stop(str(fault)) from fault
+    public = demo(host=settings.host, port=settings.port, public_url=url or None)
     sockets = _bound(public)
     public = public.model_copy(update={"port": sockets[0].getsockname()[1]})
     server.set_up_log(public.limits)
     from app.web.visiting.app import create_public_app
 
-    app = create_public_app(public)
+    app = create_public_app(public, proxies)
 
     async def listening() -> None:
         await app.state.loaded.wait()
@@ -274,11 +285,14 @@ def _listener(arguments: argparse.Namespace) -> Listener | None:
     if arguments.room is None:
         if arguments.room_url is not None:
             raise Stop("--room-url says how phones call a room; --room ADDRESS says where it listens")
+        if arguments.trusted_proxy is not None:
+            raise Stop("--trusted-proxy names what stands before a room or a public demo; there is neither here")
         return None
     from app import rooms, server
 
     try:
-        return rooms.Listener(*rooms.place(arguments.room), rooms.public(arguments.room_url))
+        url = rooms.outside(arguments.room_url)
+        return rooms.Listener(*rooms.place(arguments.room), url, rooms.proxies(arguments.trusted_proxy, url))
     except rooms.Unusable as fault:
         raise Stop(str(fault)) from fault
     except server.CannotListen as fault:

@@ -18,7 +18,8 @@ GUEST_BYTES = 64 * KIB
 # ----------------------------------------------------------------------------------------------------------- rooms
 
 ROOM_PHONES = 2_000
-"""Phones that one room knows; whoever comes then is told that it is full."""
+"""Phones that one room knows; whoever comes then is told that it is full. Half of them may come from one address: a
+hall is often behind one."""
 ROOM_NEW_PER_SECOND = 100
 """Phones that a room gets to know within a second: one that throws its cookie away again and again is new each time."""
 ROOM_SENDS_PER_MINUTE = 20
@@ -49,7 +50,7 @@ VISIT_CALLS = 30
 VISITS_KNOWN = 5_000
 """Visitors whose calls are counted."""
 VISITS_PER_MINUTE = 120
-"""Visits that begin, of everybody together."""
+"""Visits that begin, of everybody together; half of them from one address, and so of the places that there are."""
 DEMO_START_SECONDS, DEMO_LOOK_SECONDS = 30.0, 5.0
 """For the demo server of all visitors to start; between two looks for visits that are over."""
 TOUR_SECONDS = 10.0

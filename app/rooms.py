@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from app.core.errors import Conflict
 from app.core.links import is_loopback
 from app.settings import Settings
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 PORT = 6282
 
 
@@ -44,22 +45,44 @@ def place(text: str) -> tuple[str, int]:
     return str(address), PORT if port is None else port
 
 
-def public(url: str | None) -> str:
-    """How phones call it, when something stands before it. Raises Unusable."""
+def outside(url: str | None, option: str = "--room-url") -> str:
+    """How phones and visitors call it, when something stands before it, as browsers spell it. Raises Unusable."""
     if not url:
         return ""
-    parts = urlsplit(url.rstrip("/"))
-    plain = parts.scheme in {"http", "https"} and parts.hostname and not (parts.path or parts.query or parts.fragment)
-    if not plain or "@" in parts.netloc or not url.isascii() or not url.isprintable():
-        raise Unusable("--room-url takes an address like https://room.example.com")
-    return f"{parts.scheme}://{parts.netloc}".lower()
+    fault = Unusable(f"{option} takes an address like https://room.example.com, without a path")
+    try:
+        parts = urlsplit(url.rstrip("/"))
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise fault from None
+    plain = parts.scheme in {"http", "https"} and not (parts.path or parts.query or parts.fragment)
+    if not host or not plain or "@" in parts.netloc or not url.isascii() or not url.isprintable():
+        raise fault
+    usual = port is None or port == {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{'' if usual else f':{port}'}"
+
+
+def proxies(given: Sequence[str] | None, url: str) -> tuple[Network, ...]:
+    """Who may say for whom it asks: what stands before us, on this machine unless told. Raises Unusable."""
+    if not url:
+        if given:
+            raise Unusable("--trusted-proxy names what stands before --room-url or --public-url; give that too")
+        return ()
+    try:
+        found = tuple(ipaddress.ip_network(text) for text in given or ("127.0.0.1", "::1"))
+    except ValueError:
+        raise Unusable("--trusted-proxy takes an address like 10.0.3.7 or a network like 10.0.3.0/28") from None
+    if any(net.num_addresses > 2**16 for net in found):
+        raise Unusable("--trusted-proxy names a network so wide that anybody could pose as the proxy")
+    return found
 
 
 class Listener:
     """The way in for phones, opened with the first room and closed with the last."""
 
-    def __init__(self, host: str, port: int, url: str = "") -> None:
+    def __init__(self, host: str, port: int, url: str = "", trusted: tuple[Network, ...] = ()) -> None:
         """Raises server.CannotListen when it could not be had: better now than before an audience."""
+        self.trusted = trusted
         self.host, self.port, self.url = host, port, url
         try:
             found = server.bind_to(host, port)
@@ -130,8 +153,8 @@ class RoomServer(server.Server):
         if self._phones is None:
             from app.web.guests.listener import create_room_app
 
-            origin = self._listener.url
-            made = create_room_app(self._app, self._listener.names, origin)
+            here = self._listener
+            made = create_room_app(self._app, here.names, here.url, here.trusted)
             self._phones = server.configured(made, self._limits, "off")
             self._phones.load()
         self._second = sock

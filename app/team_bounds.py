@@ -83,6 +83,8 @@ AUDIT_WAITING = 10_000
 AUDIT_AT_ONCE = 500
 AUDIT_PAGE = 100
 AUDIT_WORDS = 10
+RECENT_DAYS, RECENT_SERVERS = 30, 20
+"""Servers that somebody used lately."""
 
 # ------------------------------------------------------------------------------------------------- several machines
 

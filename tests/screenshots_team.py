@@ -14,6 +14,7 @@ from tests.isolation.walls import PYTHON
 SIZES = {1440: (1440, 900), 390: (390, 844)}
 PAGES = {
     "team-home": "/",
+    "team-home-recent": "/?show=recent",
     "team-home-fill": "/?entry=release-runner",
     "team-me": "/me",
     "team-people": "/people",
@@ -23,6 +24,8 @@ PAGES = {
     "team-catalogue-new": "/catalogue/new",
     "team-audit": "/audit",
     "team-isolation": "/isolation",
+    "team-limits": "/limits",
+    "team-recordings": "/recordings",
 }
 FIXED = f"""
 [catalogue.nordwind]

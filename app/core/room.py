@@ -7,7 +7,7 @@ shows. Knows JSON Schema as far as a form does; knows no phone, no page and no c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -151,9 +151,21 @@ def voted(votes: Iterable[str], order: Sequence[str]) -> tuple[str | None, bool]
     return first[0], len(first) > 1
 
 
-def line(content: dict[str, Any]) -> str:
-    """An answer in one line."""
-    said = [", ".join(map(str, value)) if isinstance(value, list) else _shown(value) for value in content.values()]
+def texts_of(schema: Any) -> frozenset[str]:
+    """Which fields somebody writes, and does not choose."""
+    return frozenset(one.key for one in forms.build(schema).children if not counted(one))
+
+
+def line(content: dict[str, Any], texts: Collection[str] = ()) -> str:
+    """An answer in one line; what was written in quotes, for it may have commas of its own."""
+    said = [
+        f"“{value}”"
+        if key in texts and isinstance(value, str)
+        else ", ".join(map(str, value))
+        if isinstance(value, list)
+        else _shown(value)
+        for key, value in content.items()
+    ]
     return ", ".join(said) or "yes"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
@@ -46,6 +46,8 @@ class Room:
         self.opened_at = session.wall()
         self._key = secrets.token_bytes(32)
         self.phones: dict[str, Phone] = {}
+        self._from: Counter[str] = Counter()
+        """How many of them came from one address."""
         self._new: deque[float] = deque(maxlen=bounds.ROOM_NEW_PER_SECOND)
         self.polls: OrderedDict[str, Poll] = OrderedDict()
         """Those that wait, the one that is before the room, and some that are over."""
@@ -143,12 +145,16 @@ class Room:
 
     # ---- phones
 
-    def cookie(self) -> str:
-        """A new phone. Raises Conflict when the room is full, or too many come at once."""
+    def cookie(self, address: str = "") -> str:
+        """A new phone. Raises Conflict when the room is full, or too many come at once, or from one address: whoever
+        throws their cookie away again and again does not fill the room for everybody."""
         now = self._session.mono()
+        if address and self._from[address] >= bounds.ROOM_PHONES // 2:
+            raise Conflict("The room is full just now. Try again in a moment.")
         if len(self.phones) >= bounds.ROOM_PHONES or (len(self._new) == self._new.maxlen and now - self._new[0] < 1):
             raise Conflict("The room is full just now. Try again in a moment.")
         self._new.append(now)
+        self._from[address] += 1
         phone = secrets.token_urlsafe(9)
         self.phones[phone] = Phone()
         self._dirty.set()
@@ -206,7 +212,7 @@ class Room:
             mine = next((each for each in poll.candidates if each.id == poll.votes[phone]), None)
         elif poll.voting and poll.state == "collecting":
             return ""
-        return "" if mine is None else mine.text or counting.line(mine.content)
+        return "" if mine is None else mine.text or counting.line(mine.content, counting.texts_of(poll.ask.schema))
 
     async def changed(self, seen: str) -> None:
         """Return when there is something else for phones to see, or after a while."""
@@ -360,7 +366,7 @@ class Room:
         return Proposal(one.text, replace(answer, request=None), ("the vote",) if tied else ())
 
     def _of(self, poll: Poll, content: dict[str, Any], how: str, tied: tuple[str, ...] = ()) -> Proposal:
-        words = counting.line(content)
+        words = counting.line(content, counting.texts_of(poll.ask.schema))
         return Proposal(words, asks.elicited(poll.ask, "accept", content, AnsweredBy("room", how)), tied)
 
     @staticmethod

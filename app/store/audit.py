@@ -158,6 +158,23 @@ class Audit:
 
         return await self._database.work(read) or 0
 
+    async def used(self, person: str, most: int = bounds.RECENT_SERVERS) -> list[str]:
+        """The names of the servers that somebody connected to, the last one first."""
+        await self.flush()
+
+        async def read(connection: AsyncConnection) -> list[str]:
+            from sqlalchemy import func, select
+
+            from app.store.team_tables import audit
+
+            since = self._wall() - bounds.RECENT_DAYS * 86_400
+            mine = (audit.c.at >= since, audit.c.person == person, audit.c.act == "connected")
+            last = func.max(audit.c.id)
+            query = select(audit.c.what).where(*mine).group_by(audit.c.what).order_by(last.desc()).limit(most)
+            return list((await connection.execute(query)).scalars())
+
+        return await self._database.work(read) or []
+
     async def export(self, words: str = "", act: str = "", since: float = 0.0) -> AsyncIterator[str]:
         """All that matches as lines of JSON, the newest first, page by page."""
         before = 0

@@ -38,21 +38,33 @@ $('#hide-names').addEventListener('click', () => names(!root.classList.contains(
 const KEYS = {
   '-': () => size(-1),
   '+': () => size(1),
+  '=': () => size(1), // the same key, without Shift
   h: () => names(!root.classList.contains('nameless')),
   d: () => $('#theme').click(),
   r: () => $('#reset')?.requestSubmit(),
 };
+// A box that was ticked keeps the focus, and is nothing to type in.
+const WRITTEN = 'input:not([type="checkbox"], [type="radio"]), select, textarea, [contenteditable]';
 document.addEventListener('keydown', (event) => {
-  const typing = event.target.closest('input, select, textarea, [contenteditable]');
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   const act = KEYS[event.key.toLowerCase()];
+  // A key that is held down begins again once.
+  if (event.target.closest(WRITTEN) || (event.repeat && act !== KEYS['+'] && act !== KEYS['-'])) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
   if (act) {
     event.preventDefault();
     act();
   }
 });
 
-const began = Date.now();
+// Since the stage of this session was opened here; loading the page again goes on counting.
+const place = `parley-began ${location.pathname}`;
+let began = Date.now();
+try {
+  began = Number(sessionStorage.getItem(place)) || began;
+  sessionStorage.setItem(place, String(began));
+} catch {
+  /* storage is off: it counts from here */
+}
 const tick = () => {
   const minutes = Math.floor((Date.now() - began) / 60_000);
   const time = new Date().toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });

@@ -1,5 +1,7 @@
-// Pages of a team: what is shown once can be copied.
-import { $$ } from './page.js';
+// Pages of a team: what is shown once can be copied, and on a phone the row of admin's pages shows where one is.
+import { $, $$ } from './page.js';
+
+$('.arail [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 
 for (const button of $$('[data-copy-once]')) {
   button.hidden = false;

@@ -120,9 +120,16 @@ def test_what_helps_a_presenter(hall: Parley, watched: Any):
     before = stage.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)")
     stage.keyboard.press("+")
     assert stage.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") > before
+    stage.keyboard.press("-")
+    stage.keyboard.press("=")  # without Shift
+    assert stage.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)") > before
+    stage.get_by_text("Let the room answer").click()
+    stage.get_by_label("ask for names").check()  # it keeps the focus, and is nothing to type in
     stage.keyboard.press("h")
     expect(stage.locator("html")).to_have_class(re.compile("nameless"))
+    stage.evaluate("sessionStorage.setItem('parley-began ' + location.pathname, String(Date.now() - 125_000))")
     stage.reload()
+    expect(stage.locator("#stage-clock")).to_have_text(re.compile(r"\d.* 2 min"))
     expect(stage.locator("html")).to_have_attribute("data-stage", "l")
     expect(stage.get_by_role("button", name="Names")).to_have_attribute("aria-pressed", "true")
     stage.keyboard.press("d")
@@ -133,6 +140,7 @@ def test_what_helps_a_presenter(hall: Parley, watched: Any):
     watched.watch.allow("status of 404")  # the stream of the session that is gone
     stage.keyboard.press("r")
     stage.wait_for_url(lambda url: url.endswith("/stage") and base not in url)
+    expect(stage.locator("#stage-clock")).to_have_text(re.compile(r"\d.* 0 min"))
     expect(stage.locator("#asks > .ask")).to_have_count(0)
     expect(stage.get_by_role("button", name="Start the parade")).to_be_visible()
     assert {re.match(r"(http://[^/]+|data:)", url)[0] for url in asked} <= {hall.server, "data:"}  # type: ignore[index]

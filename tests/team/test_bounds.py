@@ -1,6 +1,7 @@
 """What each person of a team may have, and that nobody feels the limits of somebody else."""
 
 import json
+import re
 
 import anyio
 import pytest
@@ -124,6 +125,16 @@ class TestCalls:
         assert limits["calls_per_minute"] == {"most": "3", "used": "3"}
         assert limits["open_asks_per_identity"] == {"most": "2", "used": "1"}
         assert (await grace.get("/me")).text.count("Your limits") == 1
+        boss = await enters("Boss", "admin")
+        told = await boss.json("/limits")
+        used = {one["name"]: (one["sessions"], one["calls"], one["asks"]) for one in told["people"]}
+        assert used == {"Grace": (1, 3, 1), "Ada": (1, 1, 0), "Boss": (0, 0, 0)}
+        assert (told["most"]["calls"], told["together"]["sessions"]["now"]) == (3, 2)
+        page = (await boss.get("/limits")).text
+        rows = re.findall(r"<tr hx-ignore>.*?</tr>", page, re.DOTALL)
+        assert [re.findall(r"<b>(\w+)</b>", one) for one in rows] == [["Grace"], ["Ada"]], "who has nothing is left out"
+        assert rows[0].count('class="missing"') == 1 and 'class="missing"' not in rows[1], "who is at a limit is marked"
+        assert (await grace.get("/limits")).status == 404
 
 
 @pytest.mark.requirement("S41")

@@ -1,16 +1,18 @@
 """The catalogue of a team: admins write it on the page, people pick from it, and what they give is theirs alone."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import anyio
 import psutil
 import pytest
 from starlette.applications import Starlette
 
 from app.store.sealed import HOUSE, KEY_FILE
 from app.web.team.house import House
-from tests.drive import SERVERS, echoes, until
+from tests.drive import HANG, SERVERS, echoes, until
 from tests.isolation.walls import PYTHON
 from tests.store.files import asked
 from tests.team.conftest import Enters, Guest, session_of
@@ -122,6 +124,41 @@ async def test_what_the_settings_file_lists_is_read_only_and_says_so(enters: Ent
     file = {"name": "KEY", "file": "/etc/hostname"}
     refused = await boss.post("/catalogue", {"name": "x", "transport": "stdio", "command": "x", "variables": [file]})
     assert (refused.status, "/variables/0/file" in refused.error["fields"]) == (422, True)
+
+
+async def test_the_first_page_finds_what_somebody_used_lately(enters: Enters, app: Starlette):
+    ada, grace = await enters("Ada"), await enters("Grace")
+    await session_of(ada, app, "raw")
+    made = await ada.post("/catalogue/region/connect", {"variables": {"REGION": "north"}})
+    assert made.status == 201, made.text
+
+    async def recent(who: Guest, more: str = "") -> list[str]:
+        page = (await who.get(f"/?show=recent{more}")).text
+        shown = re.findall(r'<li id="entry-([\w-]+)"', page)
+        if not more:
+            assert [one["id"] for one in (await who.json("/?show=recent"))["catalogue"]] == shown
+        return shown
+
+    assert await recent(ada) == ["region", "raw"], "the last one first"
+    assert await recent(ada, "&q=raw") == ["raw"]
+    assert await recent(grace) == [], "what others use is theirs"
+    assert "You have used none of them yet" in (await grace.get("/?show=recent")).text
+    assert len((await grace.json("/"))["catalogue"]) == 3
+
+
+async def test_where_recordings_lie_and_what_others_keep_is_nobodys_business(
+    enters: Enters, app: Starlette, house: House
+):
+    ada, grace = await enters("Ada"), await enters("Grace")
+    session = await session_of(ada, app, "raw")
+    assert (await ada.post(f"/s/{session.id}/close")).status == 200
+    with anyio.fail_after(HANG):
+        while not (await ada.json("/recordings"))["limits"]["bytes"]:  # written a moment later
+            await anyio.lowlevel.checkpoint()
+    told = [(await who.json("/recordings"))["limits"] for who in (ada, grace)]
+    assert told[0]["bytes"] > 0 and told[1]["bytes"] == 0
+    assert {each["where"] for each in told} == {None}
+    assert {each["recordings_bytes"] for each in told} == {house.settings.limits.recordings_bytes_per_identity}
 
 
 async def test_a_server_that_is_taken_away_ends_and_its_session_stays(enters: Enters, app: Starlette):

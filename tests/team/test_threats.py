@@ -1,5 +1,6 @@
 """The threat model, row by row, for one person on their own machine and for a team: what each mode does unless told
-otherwise. Each cell is observed, so that no default drifts away from what is promised."""
+otherwise. Each cell is observed, so that no default drifts away from what is promised. `test_threats_demo.py` has the
+same rows for an audience."""
 
 import stat
 from pathlib import Path
@@ -48,6 +49,7 @@ ROWS: dict[str, tuple[Any, Any]] = {
     "calls a minute of one person": ("no limit", 20),
     "open asks of one person": (2000, 100),
     "tabs of one browser that are live": (4, 4),
+    "the largest message": (8 * 2**20, 8 * 2**20),
     "somebody else's session": ("there is nobody else", 404),
     "the residual risk in README.md": (
         "Another process of the same user",
@@ -116,6 +118,7 @@ def _local(settings: Settings) -> dict[str, Any]:
         "calls a minute of one person": settings.limits.calls_per_minute or "no limit",
         "open asks of one person": settings.limits.open_asks_per_identity,
         "tabs of one browser that are live": settings.limits.streams_per_browser,
+        "the largest message": settings.limits.message_bytes,
         "somebody else's session": "there is nobody else",
         "the residual risk in README.md": _readme("Another process of the same user"),
     }
@@ -161,6 +164,7 @@ def _team(settings: TeamSettings) -> dict[str, Any]:
         "calls a minute of one person": settings.limits.calls_per_minute or "no limit",
         "open asks of one person": settings.limits.open_asks_per_identity,
         "tabs of one browser that are live": settings.limits.streams_per_browser,
+        "the largest message": settings.limits.message_bytes,
         "somebody else's session": _foreign(registry),
         "the residual risk in README.md": _readme("A catalogue server is trusted with its user"),
     }

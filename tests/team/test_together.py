@@ -23,6 +23,7 @@ from app.web.door.rights import IN_A_SESSION, Asker, Needs, decide
 from app.web.team.house import House
 from tests.drive import HANG, ROOT, call_tool, until
 from tests.team.conftest import HOST, ORIGIN, Enters, Guest
+from tests.web.asgi import Answer
 from tests.web.table import address, method
 
 pytestmark = pytest.mark.requirement("T30")
@@ -390,6 +391,11 @@ async def test_a_recording_is_shared_to_watch_and_taken_away(app: Starlette, ent
 # -------------------------------------------------------------------------------------------------- here, and following
 
 
+async def stranger_of(enters: Enters) -> Answer:
+    """The first page of somebody whom nobody shares anything with."""
+    return await (await enters("Mallory")).get("/", accept="application/json")
+
+
 async def test_who_is_here_and_where_the_owner_is(app: Starlette, enters: Enters):
     ada, grace = await enters("Ada Lovelace"), await enters("Grace")
     session = await opened(app, ada)
@@ -402,6 +408,11 @@ async def test_who_is_here_and_where_the_owner_is(app: Starlette, enters: Enters
     ):
         await hers.until("2 here: Ada Lovelace, Grace")
         await watching.until("Ada Lovelace lets you watch")
+        near = [(await ada.json("/"))["near"], (await grace.json("/"))["near"]]
+        found = [[(one["name"], one["words"], one["url"]) for one in each] for each in near]
+        assert found == [[("Grace", "in your", base)], [("Ada Lovelace", "in their", base)]]
+        assert "Here now" in (await grace.get("/")).text
+        assert (await stranger_of(enters)).json()["near"] == [], "nobody else learns of it"
         told = await grace.json(f"{base}/here")
         assert [(one["name"], one["may"]) for one in told["here"]] == [("Ada Lovelace", "own"), ("Grace", "watch")]
         await ada.get(f"{base}/log?q=echo", sec_fetch_dest="document")

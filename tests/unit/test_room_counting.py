@@ -26,6 +26,12 @@ def fits(content: dict[str, Any]) -> bool:
     return not elicitation.misfits({"requestedSchema": SCHEMA}, {"action": "accept", "content": content})
 
 
+def test_an_answer_in_one_line_tells_what_was_written_from_what_was_chosen():
+    said = {"town": "porto", "fast": True, "with": ["c", "a"], "why": "Ferries, obviously"}
+    assert room.line(said, room.texts_of(SCHEMA)) == "porto, yes, c, a, “Ferries, obviously”"
+    assert room.line({}, room.texts_of(SCHEMA)) == "yes"
+
+
 def test_bars_stand_in_the_order_of_the_schema_and_texts_are_no_bars():
     said = ballots(
         {"town": "porto", "why": "Fish"}, {"town": "home"}, {"town": "porto", "fast": True, "with": ["c", "a"]}

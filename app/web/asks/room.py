@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from app import guest_bounds as bounds
-from app.core.room import Ballot, Tally, line
+from app.core.room import Ballot, Tally, line, texts_of
 from app.core.times import wire_time
 from app.sessions.polls import Poll, Proposal, RoomSettings
 from app.web.asks import words
@@ -85,7 +85,8 @@ class RoomView:
         if self.poll.ask.kind == "sampling":
             return [(one, one.text) for one in ballots][-bounds.ROOM_TEXTS :]
         if self.settings.decide == "pick":
-            return [(one, line(one.content)) for one in ballots][-bounds.ROOM_TEXTS :]
+            wrote = texts_of(self.poll.ask.schema)
+            return [(one, line(one.content, wrote)) for one in ballots[-bounds.ROOM_TEXTS :]]
         texts = [text for tally in self.tallies for text in tally.texts]
         return [(Ballot(""), text) for text in texts][-bounds.ROOM_TEXTS :]
 

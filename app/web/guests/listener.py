@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from app import guest_bounds as bounds
 from app.web.door import public
+from app.web.door.addresses import FromAddress, Network
 from app.web.door.guard import BodyLimit, HostCheck, OriginCheck, SecurityHeaders
 from app.web.guests import phones
 
@@ -29,8 +30,10 @@ _FILES = re.compile(r"app\.css|phone\.css|icons\.svg|js-[0-9a-f]{8}/phone\.js")
 """What the page of a phone consists of."""
 
 
-def create_room_app(of: Starlette, hosts: Sequence[str], origin: str = "") -> Starlette:
-    """The application for phones of the rooms of another one."""
+def create_room_app(
+    of: Starlette, hosts: Sequence[str], origin: str = "", proxies: tuple[Network, ...] = ()
+) -> Starlette:
+    """The application for phones of the rooms of another one. `proxies` may say for whom they ask."""
     app = Starlette(
         routes=[
             Route("/", phones.room_door, methods=["GET"]),
@@ -43,7 +46,7 @@ def create_room_app(of: Starlette, hosts: Sequence[str], origin: str = "") -> St
             Middleware(SecurityHeaders),
             Middleware(GZipMiddleware, minimum_size=1000, compresslevel=1),
             Middleware(HostCheck, hosts=hosts, what="the address of its room"),
-            Middleware(_Stateful),
+            Middleware(FromAddress, proxies=proxies),
             Middleware(OriginCheck, visitors=_Nobody(), origin=origin),
             Middleware(BodyLimit, most=bounds.GUEST_BYTES, most_upload=bounds.GUEST_BYTES),
         ],
@@ -60,17 +63,6 @@ class _Nobody:
 
     def has_cookie(self, headers: Any) -> bool:
         return False
-
-
-class _Stateful:
-    """Each request has a state, as the guards expect it."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        scope.setdefault("state", {})
-        await self.app(scope, receive, send)
 
 
 async def file(request: Request) -> Response:

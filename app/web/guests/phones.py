@@ -7,15 +7,16 @@ the presenter shows. Every page is whole without a script, and a phone that come
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from app.core.errors import Conflict
 from app.core.forms import Entries
-from app.core.room import Ballot
+from app.core.room import Ballot, line, texts_of
 from app.sessions.polls import Poll
+from app.web.door.addresses import address_of
 from app.web.guests.form import PhoneForm, blank, filled
 from app.web.kit import request_bodies
 from app.web.kit.html import Html, page_bytes
@@ -73,7 +74,7 @@ async def phone(request: Request) -> Response:
     known, given = room.phone(request.cookies.get(COOKIE, "")), ""
     if known is None and request.method == "GET":
         try:
-            given = room.cookie()
+            given = room.cookie(address_of(request))
         except Conflict:
             return _answer(PhonePage("full", room.seen), 503, {"retry-after": "2"})
     response = _seen(room, known)
@@ -112,18 +113,11 @@ async def send(request: Request) -> Response:
     if poll.voting:
         return _became(room, who, poll, room.take(who, key, {}, entries.first("vote") or ""), None, "")
     form, said, fits = filled(poll.ask, entries, "respond" if poll.ask.kind == "sampling" else "accept")
-    mine = form.text or line_of(said)
+    mine = form.text or line(said.get("content") or {}, texts_of(poll.ask.schema))
     if not fits and poll.state == "collecting":
         return _answer(_asking(room, poll, form), 422)
     took = room.take(who, key, said.get("content", {}), form.text, form.name)
     return _became(room, who, poll, took, form, mine)
-
-
-def line_of(said: dict[str, Any]) -> str:
-    """What somebody chose, in few words."""
-    from app.core.room import line
-
-    return line(said.get("content") or {})
 
 
 def _became(room: Room, who: str, poll: Poll, took: str, form: PhoneForm | None, mine: str) -> Response:

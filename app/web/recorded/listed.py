@@ -53,10 +53,10 @@ async def recordings(request: Request) -> Response:
     rows = [made(row, now) for row in mine] if hits is None else [made(hit.row, now, hit) for hit in hits]
     return await show(
         request,
-        lambda: RecordingsPage(rows, len(mine), **query, limits=limits_json(registry)),
+        lambda: RecordingsPage(rows, len(mine), **query, limits=limits_json(registry, identity)),
         lambda: {
             "recordings": [_json(one, hits is not None) for one in rows],
-            "limits": limits_json(registry),
+            "limits": limits_json(registry, identity),
         },
     )
 

@@ -13,7 +13,7 @@ from app import bounds
 from app.core.errors import Conflict, Gone, NotAllowed
 from app.core.strict import Strict
 from app.core.times import moment, wire_time
-from app.sessions import SessionRegistry
+from app.sessions import Identity, SessionRegistry
 from app.store.bodies import Body, Unwritable
 from app.store.recordings import Recording, Recordings
 from app.web.door.denied import unknown
@@ -51,16 +51,17 @@ def recording_json(one: Recording) -> dict[str, Any]:
     }
 
 
-def limits_json(registry: SessionRegistry) -> dict[str, Any]:
-    """What recordings may take, and take; where they are; and what was deleted at the start because of its age."""
-    limits, store = registry.settings.limits, registry.store.recordings
+def limits_json(registry: SessionRegistry, by: Identity) -> dict[str, Any]:
+    """What recordings may take, and take; where they are; and what was deleted at the start because of its age. In a
+    team each has their own: how much others keep, and where the machine keeps it, is not theirs to know."""
+    limits, store, alone = registry.settings.limits, registry.store.recordings, registry.settings.mode == "local"
     return {
-        "bytes": store.bytes_total,
+        "bytes": store.bytes_total if alone else sum(one.size for one in store.of(by.id)),
         "recording_bytes": limits.recording_bytes,
-        "recordings_bytes": limits.recordings_bytes,
+        "recordings_bytes": min(limits.recordings_bytes, limits.recordings_bytes_per_identity),
         "recording_days": limits.recording_days,
-        "deleted_by_age": list(store.too_old),
-        "where": store.bodies.where if store.possible else None,
+        "deleted_by_age": list(store.too_old) if alone else [],
+        "where": store.bodies.where if store.possible and alone else None,
     }
 
 

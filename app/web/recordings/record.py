@@ -70,14 +70,17 @@ async def record(request: Request) -> Response:
             session.changed("recording.changed", "recording")
         return await done(request, f"/s/{session.id}", lambda: record_json(session))
     wanted = body.read(RecordBody, _of_form)
-    if wanted.on and recorders.live(session) is None:
-        from app.recordings.recorders import wanted_of
+    if wanted.on:
+        recorder = recorders.live(session)
+        if recorder is None:
+            from app.recordings.recorders import wanted_of
 
-        recorder = recorders.start(session, wanted_of(wanted.mask.names, wanted.mask.pointers))
+            recorder = recorders.start(session, wanted_of(wanted.mask.names, wanted.mask.pointers))
+        # One that began by itself may have only just begun: whoever asked finds it in the list after the answer.
         with anyio.move_on_after(bounds.RECORDING_END_SECONDS):
             await recorder.begun.wait()
         if recorder.trouble and not body.is_form:
             raise NotAllowed(recorder.trouble)
-    elif not wanted.on and recorders.live(session) is not None:
+    elif recorders.live(session) is not None:
         await recorders.stop(session)
     return await done(request, f"/s/{session.id}", lambda: record_json(session))

@@ -17,10 +17,11 @@ from app.sessions import SessionRegistry
 from app.team_settings import TeamSettings
 from app.web.app import Door, create_app
 from app.web.door import public
+from app.web.door.addresses import FromAddress
 from app.web.door.guard import Access, GuardedRoute
 from app.web.door.rights import Needs
 from app.web.guests import phones
-from app.web.team import catalogue, isolated, lost, me, pages, people, resuming, returning, sharing
+from app.web.team import catalogue, isolated, limits, lost, me, pages, people, picking, resuming, returning, sharing
 from app.web.team.door import ProxyOnly, Replicated, TeamVisitors
 from app.web.team.fair import Fair
 from app.web.team.house import House
@@ -54,6 +55,7 @@ def create_team_app(house: House) -> Starlette:
         origin=settings.origin,
         before=[
             Middleware(ProxyOnly, proxies=settings.proxies),
+            Middleware(FromAddress, proxies=settings.proxies),
             Middleware(Replicated),
             Middleware(Fair, visitors=visitors, limits=settings.limits),
         ],
@@ -133,9 +135,9 @@ def team_routes(table: list[GuardedRoute], more: Sequence[GuardedRoute] = ()) ->
         *more,
         _get("/", pages.home, Access.IDENTITY),
         _post("/logout", pages.logout, Access.IDENTITY),
-        _post("/catalogue/{entry}/connect", pages.pick, Access.IDENTITY),
+        _post("/catalogue/{entry}/connect", picking.pick, Access.IDENTITY),
         _post("/catalogue/{entry}/forget", catalogue.forget, Access.IDENTITY),
-        _post("/dial", pages.dial, Access.IDENTITY),
+        _post("/dial", picking.dial, Access.IDENTITY),
         _get("/oauth/callback", returning.oauth_callback, Access.IDENTITY, Needs.OWN),
         _get("/oauth/{owner}-callback", returning.oauth_callback_of, Access.IDENTITY, Needs.OWN),
         _post("/lost/{lost}/reconnect", lost.reconnect, Access.IDENTITY),
@@ -165,6 +167,7 @@ def team_routes(table: list[GuardedRoute], more: Sequence[GuardedRoute] = ()) ->
         _get("/isolation", isolated.isolation, Access.IDENTITY, Needs.ADMIN),
         _post("/isolation/look", isolated.check_again, Access.IDENTITY, Needs.ADMIN),
         _post("/isolation/{child}/end", isolated.end, Access.IDENTITY, Needs.ADMIN),
+        _get("/limits", limits.limits, Access.IDENTITY, Needs.ADMIN),
         _get("/j/{guest}", phones.phone, Access.GUEST),
         _post("/j/{guest}", phones.send, Access.GUEST),
         _get("/j/{guest}/now", phones.now, Access.GUEST),

@@ -6,7 +6,6 @@ The cookie is bound to the host (`__Host-`), so no other name of the domain can 
 
 from __future__ import annotations
 
-import ipaddress
 from collections import OrderedDict, deque
 from dataclasses import replace
 from typing import Literal
@@ -22,6 +21,7 @@ from app.remembered import Remembered
 from app.sessions.identity import LOOKING, Identity, Level, rights_at
 from app.store.people import NotSaved
 from app.team_settings import Network
+from app.web.door.addresses import forwarded, is_among, peer
 from app.web.door.denied import Denied, unknown
 from app.web.door.reader import Reader
 from app.web.door.rights import Asker, Needs, decide
@@ -231,7 +231,7 @@ class TeamVisitors(Visitors):
             raise self._failed("")
 
     def _watch(self, headers: Headers) -> str:
-        where = address_of(headers)
+        where = forwarded(headers)
         self._failures = self._wrong.setdefault(where, deque(maxlen=self._limits.login_failures_per_minute))
         self._wrong.move_to_end(where)
         while len(self._wrong) > _WATCHED:
@@ -243,14 +243,9 @@ class TeamVisitors(Visitors):
         people = self.house.people
         if presents_token(headers):
             token = people.by_token(headers["authorization"][7:].strip())
-            return f"from {address_of(headers)}" if token is None else token[0].id
+            return f"from {forwarded(headers)}" if token is None else token[0].id
         found = (people.by_login(value) for value in self._cookies(headers, COOKIE))
-        return next((one[0].id for one in found if one is not None), f"from {address_of(headers)}")
-
-
-def address_of(headers: Headers) -> str:
-    """Where a request came from, as the proxy saw it: what the proxy itself added, which is the last one."""
-    return headers.get("x-forwarded-for", "").rpartition(",")[2].strip()[:64]
+        return next((one[0].id for one in found if one is not None), f"from {forwarded(headers)}")
 
 
 def _identity(person: Person, kind: str) -> Identity:
@@ -292,16 +287,8 @@ class ProxyOnly:
             await self.app(scope, receive, send)
             return
         response: Response | None = None
-        if not self._trusted(scope.get("client")):
+        if not is_among(peer(scope.get("client")), self.proxies):
             response = PlainTextResponse("Parley answers to its proxy only.\n", 403)
         elif Headers(scope=scope).getlist("x-forwarded-proto") != ["https"]:
             response = PlainTextResponse("The proxy must say that a request came over TLS (X-Forwarded-Proto).\n", 400)
         await (self.app(scope, receive, send) if response is None else response(scope, receive, send))
-
-    def _trusted(self, client: object) -> bool:
-        try:
-            address = ipaddress.ip_address(client[0])  # type: ignore[index]
-        except (TypeError, ValueError, IndexError):
-            return False
-        mapped = getattr(address, "ipv4_mapped", None) or address
-        return any(mapped.version == net.version and mapped in net for net in self.proxies)

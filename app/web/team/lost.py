@@ -28,7 +28,7 @@ from app.web.kit.responses import back, in_json, show_page, wants_json
 from app.web.kit.templates import Context
 from app.web.live.stream import encode
 from app.web.log.row import glyph, title
-from app.web.team import pages
+from app.web.team import pages, picking
 from app.web.team.replica import Keeper
 from app.web.team.unfinished import opened
 
@@ -175,7 +175,7 @@ async def reconnect(request: Request) -> Response:
             return RedirectResponse(f"/?entry={entry}&lost={held.id}#entry-{entry}", 303)
         url = target.url if isinstance(target, HttpTarget) else ""
         return await show_page(request, pages.to_fill(request, url, held.left_out, held.id))
-    return await pages.begin(request, target, options, held.id)
+    return await picking.begin(request, target, options, held.id)
 
 
 async def close(request: Request) -> Response:

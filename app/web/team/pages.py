@@ -1,4 +1,4 @@
-"""What everybody of a team sees: the way in, the first page with the catalogue, and picking a server from it."""
+"""What everybody of a team sees: the way in, and the first page with the catalogue."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pydantic import Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app import team_bounds as bounds
 from app.core.catalogue import Entry, Role
-from app.core.errors import NotAllowed
-from app.core.options import Options
 from app.core.people import Person
 from app.core.strict import Closed
-from app.core.targets import AnyTarget, HttpTarget
 from app.core.times import wire_time
 from app.sessions import Identity, SessionRegistry, Workspace
 from app.sessions.idled import Idled
@@ -25,14 +21,12 @@ from app.store.replicas import HeldSession
 from app.web.connect.servers import SessionRow, newest, session_json, session_rows
 from app.web.door.denied import Denied, unknown
 from app.web.kit import request_bodies
-from app.web.kit.errors import field_errors
-from app.web.kit.responses import back, in_json, show, show_page, wants_json
-from app.web.kit.starting import start
+from app.web.kit.responses import back, in_json, show, show_page
 from app.web.kit.templates import Context
 from app.web.team.door import TeamVisitors
 from app.web.team.house import House, role_of
+from app.web.team.near import Near, found_by, lately, near
 from app.web.team.offers import offered
-from app.web.team.resuming import in_place_of, owned
 
 
 def house_of(request: Request) -> House:
@@ -187,6 +181,9 @@ class Home(Context):
     """How many tools each server of the catalogue had when somebody was last connected."""
     calls: str
     """How many calls I made in the last minute, of how many; empty without a limit."""
+    recent: bool
+    """Only those that I used lately, the last one first."""
+    near: list[Near]
 
     def values(self) -> dict[str, Any]:
         return {
@@ -210,11 +207,13 @@ class Home(Context):
             "names": self.names,
             "tools": self.tools,
             "calls": self.calls,
+            "recent": self.recent,
+            "near": self.near,
             "waiting": [one.session for one in self.sessions if one.session.open_asks],
         }
 
 
-def _home(
+def home_of(
     request: Request,
     chosen: str = "",
     wrong: dict[str, list[str]] | None = None,
@@ -222,13 +221,15 @@ def _home(
     fault: str = "",
     held: list[HeldSession] | None = None,
     theirs: list[HeldSession] | None = None,
+    recent: list[str] | None = None,
 ) -> Home:
+    """The first page, with what somebody is filling in and what is wrong with it."""
     house, registry, me = house_of(request), request.app.state.registry, request.state.identity
     entries = house.catalogue().visible(role_of(me))
     query = request.query_params.get("q", "").strip()[: bounds.ENTRY_NAME]
     return Home(
         me=me,
-        entries=[one for one in entries if query.casefold() in f"{one.name} {one.description}".casefold()],
+        entries=[one for one in lately(entries, recent) if found_by(one, query)],
         sessions=session_rows(registry, me),
         ends=_ends(registry, me),
         idled=registry.idled.of(me.id),
@@ -248,6 +249,8 @@ def _home(
         names={one.id: house.named(one.target) for one in registry.of(me) if one.target is not None},
         tools=house.tools(registry.everybodys()),
         calls=_calls(house, me),
+        recent=recent is not None,
+        near=near(house, registry, me),
     )
 
 
@@ -288,7 +291,9 @@ def held_json(one: HeldSession) -> dict[str, Any]:
 
 def to_fill(request: Request, url: str, needs: tuple[str, ...], lost: str) -> Home:
     """The first page with an address filled in, for whoever has to type secrets again."""
-    return _home(request, given={"url": url, "/lost": lost}, fault=f"Type again what is not kept: {', '.join(needs)}.")
+    return home_of(
+        request, given={"url": url, "/lost": lost}, fault=f"Type again what is not kept: {', '.join(needs)}."
+    )
 
 
 def shared_json(request: Request, elsewhere: list[HeldSession]) -> list[dict[str, str]]:
@@ -328,6 +333,8 @@ async def home(request: Request) -> Response:
     replicas = request.app.state.keeper.replicas
     held = await replicas.of(identity.id)
     theirs = await replicas.some(one.thing for one in house_of(request).shares.with_person(identity.id))
+    only_recent = request.query_params.get("show") == "recent"
+    recent = await house_of(request).audit.used(identity.id) if only_recent else None
 
     def json() -> dict[str, Any]:
         house = house_of(request)
@@ -341,103 +348,12 @@ async def home(request: Request) -> Response:
             "idle_minutes": _ends(registry, identity),
             "idled": [{"id": o.sid, "label": o.label, "at": wire_time(o.at)} for o in registry.idled.of(identity.id)],
             "catalogue": [
-                {**entry_json(one, _saved(house, identity, one)), "tools": known.get(one.id)} for one in listed
+                {**entry_json(one, _saved(house, identity, one)), "tools": known.get(one.id)}
+                for one in lately(listed, recent)
             ],
             "shared": shared_json(request, theirs),
+            "near": [one._asdict() for one in near(house, registry, identity)],
         }
 
     entry = request.query_params.get("entry", "")
-    return await show(request, lambda: _home(request, entry, held=held, theirs=theirs), json)
-
-
-class PickBody(Closed):
-    variables: dict[str, str] = Field(default_factory=dict, max_length=bounds.ENTRY_VARIABLES)
-    options: Options = Options()
-    keep: bool = False
-    """Keep the secret ones, encrypted, for the next time."""
-    lost: str = ""
-    """A session that was lost and is reconnected by this one."""
-
-
-async def pick(request: Request) -> Response:
-    """Open a session with a server of the catalogue. What is kept of one's secrets need not be given again."""
-    house, identity = house_of(request), request.state.identity
-    entry = house.catalogue().find(role_of(identity), request.path_params["entry"])
-    if entry is None:
-        raise unknown("There is no such server in the catalogue.")
-    body = await request_bodies.read(request)
-    wanted = body.read(
-        PickBody,
-        lambda form: {
-            "variables": _filled(entry, form.data),
-            "keep": bool(form.text("keep")),
-            "lost": form.text("lost"),
-        },
-    )
-    kept = house.sealed.values(identity.id, entry.id, entry.leads_to)
-    kept = {name: value for name, value in kept.items() if _is_secret(entry, name)}
-    values = {**kept, **{name: value for name, value in wanted.variables.items() if value or name not in kept}}
-    wrong = entry.misfits(values)
-    if wrong and body.is_form:
-        given = {key: value for key, value in wanted.variables.items() if not _is_secret(entry, key)}
-        return await show_page(request, _home(request, entry.id, wrong, {**given, "/lost": wanted.lost}), 422)
-    target = entry.target(values)
-    if wanted.keep:
-        new = {name: value for name, value in values.items() if _is_secret(entry, name) and value != kept.get(name)}
-        await house.sealed.put(identity.id, entry.id, new, entry.leads_to)
-    return await begin(request, target, wanted.options, wanted.lost)
-
-
-class DialBody(Closed):
-    url: str = ""
-    options: Options = Options()
-    lost: str = ""
-    """As when a server is picked."""
-
-
-async def dial(request: Request) -> Response:
-    """Open a session with a server by its address. Where that leads is decided when it is dialled."""
-    body = await request_bodies.read(request)
-    wanted = body.read(DialBody, lambda form: {"url": form.text("url").strip(), "lost": form.text("lost")})
-    try:
-        target = HttpTarget(transport="http", url=wanted.url)
-    except ValidationError as fault:
-        wrong = field_errors(fault)
-        if not body.is_form:
-            raise Denied(422, "invalid", "Some values cannot be used.", fields=wrong) from None
-        words = [words for found in wrong.values() for words in found]
-        return await show_page(
-            request, _home(request, wrong={"/url": words}, given={"url": wanted.url, "/lost": wanted.lost}), 422
-        )
-    return await begin(request, target, wanted.options, wanted.lost)
-
-
-async def begin(request: Request, target: AnyTarget, options: Options, lost: str = "") -> Response:
-    """Open a session; `lost` is one of the same server in whose place it is."""
-    registry, identity = request.app.state.registry, request.state.identity
-    replicas = request.app.state.keeper.replicas
-    held = await owned(replicas, identity.id, lost)
-    try:
-        session = registry.open(identity)
-        async with registry.remembered.alone():
-            try:
-                start(registry, session, target, options, identity)
-            except NotAllowed:
-                await registry.close(session)
-                raise
-    except NotAllowed as fault:
-        if wants_json(request):
-            raise
-        return await show_page(request, _home(request, fault=fault.message), 403)
-    await in_place_of(house_of(request), replicas, held, session)
-    url = f"/s/{session.id}"
-    return await back(request, url, lambda: {"id": session.id, "url": url}, 201)
-
-
-def _filled(entry: Entry, data: dict[str, Any]) -> dict[str, str]:
-    """What of a form belongs to the entry."""
-    return {one.name: str(data[f"var.{one.name}"]) for one in entry.wanted if data.get(f"var.{one.name}")}
-
-
-def _is_secret(entry: Entry, name: str) -> bool:
-    return any(one.secret for one in entry.wanted if one.name == name)
+    return await show(request, lambda: home_of(request, entry, held=held, theirs=theirs, recent=recent), json)

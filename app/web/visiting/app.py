@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import anyio
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -25,6 +26,7 @@ from app.sessions.visiting import PublicRegistry
 from app.settings import Settings
 from app.web.app import Door, create_app
 from app.web.door import public
+from app.web.door.addresses import FromAddress, Network, address_of
 from app.web.door.denied import Denied
 from app.web.door.guard import Access, GuardedRoute, host_name, loopback_names
 from app.web.kit import request_bodies
@@ -62,13 +64,14 @@ class Welcome(Context):
     calls: int
 
 
-def create_public_app(settings: Settings) -> Starlette:
-    """The application. The one demo server is started and ended with it."""
+def create_public_app(settings: Settings, proxies: tuple[Network, ...] = ()) -> Starlette:
+    """The application. The one demo server is started and ended with it. `proxies` may say for whom they ask."""
     visitors = PublicVisitors(settings)
     registry = PublicRegistry(settings)
     host = host_name(urlsplit(settings.public_url or "").netloc)
     names = [*loopback_names(settings.host), *([host] if host else [])]
-    door = Door(visitors, names, public_routes(), "its own names", settings.public_url or "", (), public_table)
+    before = (Middleware(FromAddress, proxies=proxies),)
+    door = Door(visitors, names, public_routes(), "its own names", settings.public_url or "", before, public_table)
     app = create_app(settings, registry, door=door)
     inner = app.router.lifespan_context
 
@@ -123,7 +126,7 @@ async def begin(request: Request) -> Response:
             await registry.close(old)
         identity, cookie = visitor.identity, ""
     except Denied:
-        identity, cookie = visitors.begin()
+        identity, cookie = visitors.begin(address_of(request), {each.owner for each in registry.everybodys()})
     try:
         session = registry.open(identity)
     except (Full, NotAllowed) as full:

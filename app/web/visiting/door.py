@@ -11,11 +11,12 @@ import math
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from starlette.datastructures import Headers
 
 from app import guest_bounds as bounds
+from app.core.rate import Rate
 from app.remembered import Remembered
 from app.sessions.identity import Identity
 from app.settings import Settings
@@ -34,17 +35,34 @@ class PublicVisitors(Visitors):
         self.cookie_name = "__Host-parley_visit" if self._secure else f"parley_visit_{settings.port}"
         self._signing = secrets.token_bytes(32)
         self._begun: deque[float] = deque(maxlen=bounds.VISITS_PER_MINUTE)
+        self._places = settings.limits.sessions
+        self._rate = Rate(bounds.VISITS_PER_MINUTE // 2, 60, clock)
+        self._from: dict[str, str] = {}
+        """Of those who have a place: where they come from."""
 
-    def begin(self) -> tuple[Identity, str]:
-        """A new visitor, and their cookie. Denied when too many come at once."""
+    def begin(self, address: str, here: Collection[str]) -> tuple[Identity, str]:
+        """A new visitor, and their cookie; `here` are those who have a place. Denied when too many come at once, or
+        from one address: whoever throws their cookie away is counted there, and leaves half of the places to others."""
         now = self._clock()
+        if address:
+            for gone in self._from.keys() - here:
+                del self._from[gone]
+            if sum(where == address for where in self._from.values()) >= self._places // 2:
+                words = "Many people try this from where you are. One of them has to leave before you can begin."
+                raise Denied(429, "slow-down", words, headers={"retry-after": "60"})
+            if wait := self._rate.take(address):
+                words = f"Many people try this from where you are. Try again in {wait} seconds."
+                raise Denied(429, "slow-down", words, headers={"retry-after": str(wait)})
         if len(self._begun) == self._begun.maxlen and now - self._begun[0] < 60:
             wait = max(1, math.ceil(60 - (now - self._begun[0])))
             words = f"Many people try this at the moment. Try again in {wait} seconds."
             raise Denied(429, "slow-down", words, headers={"retry-after": str(wait)})
         self._begun.append(now)
         said = f"{secrets.token_urlsafe(12)}.{int(now)}"
-        return self._identity(said), self._cookie(self.cookie_name, f"{said}.{self._signed(said)}", "/")
+        identity = self._identity(said)
+        if address:
+            self._from[identity.id] = address
+        return identity, self._cookie(self.cookie_name, f"{said}.{self._signed(said)}", "/")
 
     def recognise(self, headers: Headers, root: str) -> Visitor:
         """Whose visit this is. Denied when it is over, or never began."""

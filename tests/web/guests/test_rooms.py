@@ -320,10 +320,49 @@ def test_where_phones_may_come_in():
     for wrong in ("0.0.0.0", "[::]", "room.example", "me@127.0.0.1", "127.0.0.1:x", "127.0.0.1/x", "", "224.0.0.1"):
         with pytest.raises(rooms.Unusable):
             rooms.place(wrong)
-    assert rooms.public("https://Room.example/") == "https://room.example"
-    for wrong in ("room.example", "https://a@b", "https://room.example/x", "ftp://room.example"):
+    assert rooms.outside("https://Room.example/") == rooms.outside("https://room.example:443") == "https://room.example"
+    assert rooms.outside("https://[2001:DB8::1]:8443") == "https://[2001:db8::1]:8443"
+    for wrong in ("room.example", "https://a@b", "https://room.example/x", "ftp://room.example", "https://a:x"):
         with pytest.raises(rooms.Unusable):
-            rooms.public(wrong)
+            rooms.outside(wrong)
+
+
+def test_whose_word_counts_for_where_somebody_comes_from():
+    assert rooms.proxies(None, "") == ()
+    assert [str(net) for net in rooms.proxies(None, "https://room.example")] == ["127.0.0.1/32", "::1/128"]
+    assert [str(net) for net in rooms.proxies(["10.0.3.0/28"], "https://room.example")] == ["10.0.3.0/28"]
+    for given, url in (
+        (["10.0.3.7"], ""),
+        (["proxy"], "https://room.example"),
+        (["0.0.0.0/0"], "https://room.example"),
+    ):
+        with pytest.raises(rooms.Unusable):
+            rooms.proxies(given, url)
+
+
+@pytest.mark.requirement("S41")
+async def test_one_address_does_not_fill_a_room(
+    app: Starlette, victim: Session, script: Visitor, raw: Raw, here: Here, monkeypatch: pytest.MonkeyPatch
+):
+    """Somebody who throws their cookie away is a new phone each time: half of the room stays for others."""
+    await asked(victim, raw(), ASK)
+    path = await Presenter(script, victim).opens()
+    outside = create_room_app(app, ["192.0.2.7"], "", rooms.proxies(["127.0.0.1"], f"http://{HOST}"))
+    monkeypatch.setattr(bounds, "ROOM_PHONES", 6)
+
+    async def comes(forwarded: str) -> int:
+        phone = Phone(outside, path)
+        phone.headers["x-forwarded-for"] = forwarded
+        return (await phone.look()).status
+
+    told = [await comes("203.0.113.5") for _ in range(4)]
+    assert told == [200, 200, 200, 503]
+    # What they put there themselves stands before what the proxy saw, and is not looked at.
+    assert await comes("198.51.100.9, 203.0.113.5") == 503
+    assert await comes("203.0.113.6") == 200
+    # A network of the newer kind is one household.
+    assert [await comes(f"2001:db8::{at}") for at in range(2)] == [200, 200]
+    assert await comes("2001:db8::ffff:7") == 503, "by now it is full for everybody"
 
 
 def test_a_plain_start_knows_nothing_of_rooms():
