@@ -20,8 +20,9 @@ GUEST_BYTES = 64 * KIB
 ROOM_PHONES = 2_000
 """Phones that one room knows; whoever comes then is told that it is full. Half of them may come from one address: a
 hall is often behind one."""
-ROOM_NEW_PER_SECOND = 100
-"""Phones that a room gets to know within a second: one that throws its cookie away again and again is new each time."""
+ROOM_NEW_PER_SECOND = 300
+"""Phones that a room gets to know within a second, a hall that looks at the code at one moment among them: one that
+throws its cookie away again and again is new each time."""
 ROOM_SENDS_PER_MINUTE = 20
 """What one phone may send."""
 ROOM_ANSWER_BYTES = 16 * KIB

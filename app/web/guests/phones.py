@@ -76,7 +76,7 @@ async def phone(request: Request) -> Response:
         try:
             given = room.cookie(address_of(request))
         except Conflict:
-            return _answer(PhonePage("full", room.seen), 503, {"retry-after": "2"})
+            return _answer(PhonePage("full", room.seen), 503, {"retry-after": "2", "refresh": "3"})
     response = _seen(room, known)
     if given:
         secure = "; Secure" if room.address.startswith("https:") else ""

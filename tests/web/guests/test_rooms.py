@@ -310,7 +310,7 @@ async def test_a_phone_that_does_too_much_is_slowed_and_no_phone_is_forged(
     assert (await stranger.send("POST", path, {"content-length": "99999999"}, host=HOST)).status == 413
     monkeypatch.setattr(bounds, "ROOM_PHONES", len(room.phones))
     full = await Phone(outside, path).look()
-    assert full.status == 503 and "full" in full.text
+    assert full.status == 503 and "full" in full.text and full.header("refresh") == "3", "it comes back by itself"
 
 
 def test_where_phones_may_come_in():
