@@ -132,7 +132,7 @@ def test_what_helps_a_presenter(hall: Parley, watched: Any):
     expect(stage.locator("#stage-clock")).to_have_text(re.compile(r"\d.* 2 min"))
     expect(stage.locator("html")).to_have_attribute("data-stage", "l")
     expect(stage.get_by_role("button", name="Names")).to_have_attribute("aria-pressed", "true")
-    ground = "getComputedStyle(document.body).backgroundColor"
+    ground = "getComputedStyle(document.body).color"
     grounds = [stage.evaluate(ground)]
     for _ in range(3):
         stage.keyboard.press("d")
