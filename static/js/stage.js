@@ -35,12 +35,20 @@ $('#smaller').addEventListener('click', () => size(-1));
 $('#larger').addEventListener('click', () => size(1));
 $('#hide-names').addEventListener('click', () => names(!root.classList.contains('nameless')));
 
+// The button goes through three; the key is for who needs the other one at once.
+const isDark = () =>
+  (root.dataset.theme ?? (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : '')) === 'dark';
+const flip = () => {
+  const before = isDark();
+  for (let n = 0; n < 2 && isDark() === before; n++) $('#theme').click();
+};
+
 const KEYS = {
   '-': () => size(-1),
   '+': () => size(1),
   '=': () => size(1), // the same key, without Shift
   h: () => names(!root.classList.contains('nameless')),
-  d: () => $('#theme').click(),
+  d: flip,
   r: () => $('#reset')?.requestSubmit(),
 };
 // A box that was ticked keeps the focus, and is nothing to type in.
