@@ -65,7 +65,7 @@ def _server_row(kept: Kept, session: Workspace | None, left: float, now: float) 
     if server is not None and server.tools is not None:
         facts.append(format.plural(server.tools, "tool"))
     if server is not None and server.revision:
-        facts.append(server.revision)
+        facts.append(f"MCP {server.revision}")  # alone it reads like a day
     seen = "open now" if session is not None else "never connected" if server is None else format.day(server.seen, now)
     return ServerRow(
         kept=kept,
