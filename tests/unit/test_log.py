@@ -313,6 +313,12 @@ def test_stderr_is_kept_as_text_and_its_tail_is_whole_lines():
             "failed, no, task t7",
         ),
         ({"method": "tasks/get", "id": 1, "params": {"taskId": "t7"}}, None, "task t7"),
+        ({"method": "notifications/cancelled", "params": {"requestId": 1}}, None, "request 1"),
+        (
+            {"method": "notifications/cancelled", "params": {"requestId": "a", "reason": "too late"}},
+            None,
+            "request a: too late",
+        ),
         (
             {
                 "method": "sampling/createMessage",
