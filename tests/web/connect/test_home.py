@@ -131,9 +131,9 @@ async def test_a_failed_first_connect_is_tried_again_in_the_same_session(app: St
 @pytest.mark.requirement("U-S3")
 async def test_two_sessions_of_one_server_are_told_apart(script: Visitor, client: Visitor):
     await connected(script)
-    assert "since <time" not in (await client.get("/")).text
+    assert "since </span><time" not in (await client.get("/")).text
     await connected(script)
-    assert (await client.get("/")).text.count("since <time") == 2
+    assert (await client.get("/")).text.count("since </span><time") == 2
 
 
 @pytest.mark.requirement("U-S3")

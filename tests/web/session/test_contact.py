@@ -414,6 +414,8 @@ def test_s4_the_line_that_says_most_is_the_last_but_for_what_node_adds():
     assert last_line(" \n") == "" and len(last_line("x" * 1000)) == 200
     lost = Trouble("exit", "python ended with code 139.", last_words="Segmentation fault")
     assert ending(lost, started=True) == "python ended with code 139: Segmentation fault"
+    killed = Trouble("exit", "python was ended by SIGKILL.", last_words="Listening on stdio", exit_code=-9)
+    assert ending(killed, started=True) == "", "what it said when it began is no reason"
     assert ending(Trouble("exit", "python ended with code 1."), started=False) == "The server did not start"
 
 
