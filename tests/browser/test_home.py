@@ -1,8 +1,10 @@
 """Home as a person meets it who has tried a few things: servers in one list, failures that cost nothing."""
 
 import os
+import re
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -140,6 +142,18 @@ def test_nothing_in_a_row_lies_under_its_buttons(page: Page, parley: Parley):
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 844})
         assert page.evaluate(APART) == [], width
+
+
+def test_a_file_that_is_no_recording_says_so_and_can_be_chosen_again(page: Page, watch: Watch, tmp_path: Path):
+    watch.allow("422")
+    file = tmp_path / "picture.jsonl"
+    file.write_bytes(b"\x89PNG\r\n")
+    page.mouse.move(200, 200)  # what opens a file comes with the first sign of a person
+    page.set_input_files("#recording-file", file)
+    said = page.locator("#open-file-said")
+    expect(said).to_contain_text("This is no recording")
+    expect(said).to_have_class(re.compile(r"\berr\b"))
+    expect(page.locator("#recording-file")).to_have_value("")
 
 
 @pytest.mark.requirement("U-P19")
