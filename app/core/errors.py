@@ -10,6 +10,8 @@ from app.core.challenges import Challenge
 
 INVALID_PARAMS = -32602
 _LINE = 200
+_ENDED_FROM_OUTSIDE = (-2, -9, -15)
+"""SIGINT, SIGKILL and SIGTERM."""
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
@@ -118,8 +120,11 @@ def last_line(words: str) -> str:
 
 
 def ending(trouble: Trouble, *, started: bool) -> str:
-    """The heading for a process that ended: before it ever answered, or later. With the last line of its words."""
+    """The heading for a process that ended: before it ever answered, or later. With the last line of its words, unless
+    somebody ended it: what it said last is no reason then."""
     line = last_line(trouble.last_words)
+    if started and trouble.exit_code in _ENDED_FROM_OUTSIDE:
+        return ""
     if not started:
         return f"The server did not start: {line}" if line else "The server did not start"
     return f"{trouble.message.rstrip('.')}: {line}" if line else ""

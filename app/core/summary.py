@@ -83,6 +83,9 @@ def _of_params(method: str | None, params: dict[str, Any], raw: bytes) -> str:
         return _task(params)
     if params.keys() == {"_meta"}:  # the envelope of 2026-07-28, the same on every request
         return ""
+    if method == "notifications/cancelled" and isinstance(params.get("requestId"), str | int):
+        why = params.get("reason")
+        return _line(f"request {params['requestId']}" + (f": {why}" if isinstance(why, str) and why else ""))
     for key in ("uri", "message", "requestId", "level"):
         if isinstance(params.get(key), str | int):
             return _line(str(params[key]))

@@ -110,7 +110,7 @@ class Masks:
         found = (_in_prose if pointer.endswith(_PROSE) else _hidden)(text)
         if found and any(text[one.start : one.end] not in (MASK, secrecy.AGAIN) for one in found):
             for one in found:
-                self._count(pointer, one.name)
+                self._count(pointer, one.name.rstrip(":= "))
             text = secrecy.replaced(text, found, lambda _: MASK)
         for value in self._sought:
             if value in text:

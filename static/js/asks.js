@@ -339,6 +339,12 @@ document.addEventListener(
   true,
 );
 
+// ---- what unfolds at the end of the column is seen
+document.addEventListener('htmx:after:swap', ({ target }) => {
+  const place = target.closest?.('.make-rule > .place') ?? $('.make-rule > .place:has(.made)', target);
+  if (place?.contains($('.made', place))) place.scrollIntoView({ block: 'nearest' });
+});
+
 // ---- somebody is at an ask: neither a rule nor a model answers it then. Said when they focus or type, and anew while
 // they go on; not when it was the page that led the keyboard there
 const CLAIMS = 20_000;

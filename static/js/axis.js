@@ -1,11 +1,13 @@
 // The arithmetic of the timeline: windows and marks. No page, so Node tests it.
 const TICKS = [
-  0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400,
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200,
+  14400, 43200, 86400,
 ];
 export const tick = (seconds, most = 8) => TICKS.find((step) => seconds / step <= most) ?? seconds / most;
 
-/** A moment of the axis: 0:30, 1:02:00, or 2.5 s where the marks are closer than a second. */
+/** A moment of the axis: 0:30, 1:02:00, or 2.5 s where the marks are closer than a second, 12 ms where they are closest. */
 export const moment = (seconds, step) => {
+  if (step < 0.01) return `${Math.round(seconds * 1000)} ms`;
   if (step < 1) return `${seconds.toFixed(step < 0.1 ? 2 : 1)} s`;
   const all = Math.round(seconds);
   const [hours, minutes, rest] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, all % 60];
@@ -25,7 +27,7 @@ export const lasting = (ms) => {
 
 /** A window of seconds inside [0, whole], of a length that is neither too short nor too long. */
 export const fitted = (from, to, whole) => {
-  const least = Math.max(whole / 2000, 0.02);
+  const least = Math.max(whole / 2000, 0.005);
   const wide = Math.min(Math.max(to - from, least), whole);
   const start = Math.min(Math.max(from, 0), whole - wide);
   return [start, start + wide];

@@ -14,7 +14,10 @@ const tick = () => {
     const seconds = Math.ceil(left(one.dataset.until, now));
     write(one, seconds < SOON ? `${seconds} s` : clock(seconds));
   }
-  for (const element of $$('time[data-since]')) write(element, `${since(element.dataset.since, now)} s`);
+  for (const element of $$('time[data-since]')) {
+    const seconds = since(element.dataset.since, now);
+    write(element, seconds < 60 ? `${seconds} s` : clock(seconds));
+  }
   for (const one of $$('time[data-age]')) write(one, clock(since(one.dataset.age, now)));
   for (const bar of $$('progress[data-deadline]')) {
     const seconds = left(bar.dataset.deadline, now);

@@ -4,6 +4,12 @@ const chosen = document.getElementById('recording-file');
 const said = document.getElementById('open-file-said');
 const bar = document.getElementById('open-file-bar');
 
+const say = (words, isWrong = false) => {
+  said.textContent = words;
+  said.classList.toggle('err', isWrong);
+  if (isWrong) chosen.value = ''; // the same file can be chosen again, mended
+};
+
 function send(file) {
   const request = new XMLHttpRequest();
   request.open('POST', form.action);
@@ -13,7 +19,7 @@ function send(file) {
   request.upload.onprogress = (event) => {
     bar.hidden = false;
     bar.value = event.lengthComputable ? (100 * event.loaded) / event.total : 0;
-    said.textContent = `Sending ${file.name}`;
+    say(`Sending ${file.name}`);
   };
   request.onload = () => {
     bar.hidden = true;
@@ -26,14 +32,14 @@ function send(file) {
     if (request.status === 201) {
       location.href = form.action.slice(0, -'/recordings'.length) + answer.url;
     } else {
-      said.textContent = answer.error?.message ?? 'The file could not be sent.';
+      say(answer.error?.message ?? 'The file could not be sent.', true);
     }
   };
   request.onerror = () => {
     bar.hidden = true;
-    said.textContent = 'Parley does not answer.';
+    say('Parley does not answer.', true);
   };
-  said.textContent = `Sending ${file.name}`;
+  say(`Sending ${file.name}`);
   request.send(file);
 }
 

@@ -13,7 +13,8 @@ const nowIs = () => number(root(), 'now') + (performance.now() - drawnAt) / 1000
 const isLive = () => 'live' in root().dataset;
 /** Where the last bar ends: what the whole is. */
 const whole = () => Math.min(Math.max(isLive() ? nowIs() : number(root(), 'end'), 0.02), number(root(), 'scale'));
-const shown = () => (chosen && root().dataset.view !== 'table' ? fitted(...chosen, whole()) : [0, whole()]);
+// A little more than the whole: the edge of the last bar is seen.
+const shown = () => (chosen && root().dataset.view !== 'table' ? fitted(...chosen, whole()) : [0, whole() * 1.008]);
 const pressed = (button, is) => button.setAttribute('aria-pressed', String(is));
 
 const drawView = () => {
@@ -29,15 +30,16 @@ const drawView = () => {
 const drawStrip = (from, to) => {
   const strip = $('#tl-mini');
   if (!strip) return;
-  const scale = number(root(), 'scale');
+  const all = whole();
   const [before, after] = $$('.dimmed', strip);
-  const at = (seconds) => `${(100 * seconds) / scale}%`;
+  const at = (seconds) => `${(100 * seconds) / all}%`;
+  $('#tl-all').setAttribute('width', at(number(root(), 'scale')));
   before.setAttribute('width', chosen ? at(from) : '0');
   after.setAttribute('x', at(to));
-  after.setAttribute('width', chosen ? at(scale - to) : '0');
+  after.setAttribute('width', chosen ? at(all - to) : '0');
   const win = $('.win', strip);
   win.setAttribute('x', at(from));
-  win.setAttribute('width', at(to - from));
+  win.setAttribute('width', at(Math.min(to, all) - from));
 };
 const drawAxis = (from, to) => {
   const axis = $('#tl-axis');
@@ -76,15 +78,19 @@ const drawNow = (from, to) => {
   line.style.insetInlineStart = `${field.offsetLeft + ((now - from) / (to - from)) * field.clientWidth}px`;
   line.style.height = `${$('#tl-rows').offsetHeight}px`;
 };
+/** For how many milliseconds a row has gone on since it was drawn. */
+const since = (row) => ('growsIn' in row.dataset ? Math.max(0, (nowIs() - number(row, 'drawn')) * 1000) : 0);
 const drawSums = (from, to) => {
   const sums = { calls: 0, server: 0, person: 0, model: 0, polls: 0 };
   let all = 0;
   for (const body of $$('#tl-rows > tbody')) {
     const isCall = body.dataset.kind === 'call';
     all += isCall;
-    if (number(body, 'to') < from || number(body, 'from') > to) continue;
+    const more = since(body.rows[0]);
+    if (number(body, 'to') + more / 1000 < from || number(body, 'from') > to) continue;
     sums.calls += isCall;
     for (const name of ['server', 'person', 'model', 'polls']) sums[name] += number(body, name);
+    if (more) sums[body.rows[0].dataset.growsIn] += more;
   }
   const { step } = marks([from, to]);
   const say = (name, words) => write($(`[data-sum="${name}"]`), words);
@@ -98,6 +104,21 @@ const grow = () => {
   for (const bar of $$('#timeline [data-grows]')) {
     bar.setAttribute('width', `${Math.max(0.02, (100 * now) / scale - Number.parseFloat(bar.getAttribute('x')))}%`);
   }
+  for (const row of $$('#tl-rows tr[data-grows-in]')) {
+    const more = since(row);
+    const figure = $(`[data-who="${row.dataset.growsIn}"]`, row);
+    figure.classList.remove('none');
+    write(figure, lasting(number(row, 'ms') + more));
+    write($('[data-total]', row), lasting(number(row, 'totalMs') + more));
+    if (row.classList.contains('sel')) read(row);
+  }
+};
+/** Longer than what it is drawn over: drawn again, over more. */
+const outgrown = () => {
+  const timeline = root();
+  if ('again' in timeline.dataset || nowIs() < number(timeline, 'scale')) return;
+  timeline.dataset.again = '';
+  htmx.ajax('GET', location.pathname, { target: '#timeline', swap: 'outerMorph' });
 };
 const draw = () => {
   if (!root()) return;
@@ -117,9 +138,31 @@ const choose = (next) => {
   chosen = next && next[1] - next[0] < whole() * 0.999 ? next : null;
   draw();
 };
+/** When a row is: its call with its asks. */
+const span = (row) => {
+  const body = row.closest('tbody');
+  return [number(body, 'from'), number(body, 'to') + since(body.rows[0]) / 1000];
+};
+/** What to look at more closely where nobody pointed: the row that is read, else the bar nearest to the middle. */
+const subject = ([from, to]) => {
+  const middle = (from + to) / 2;
+  const read = $('#tl-rows tr.sel');
+  const spans = (read ? [read] : $$('#tl-rows > tbody').map((body) => body.rows[0])).map(span);
+  const nearest = (one) => Math.min(Math.max(middle, one[0]), one[1]);
+  const points = spans.map(nearest).filter((at) => at >= from && at <= to);
+  return points.sort((one, other) => Math.abs(one - middle) - Math.abs(other - middle))[0] ?? middle;
+};
 const zoom = (factor, around = null) => {
   const [from, to] = shown();
-  choose(zoomed([from, to], factor, around ?? (from + to) / 2, whole()));
+  choose(zoomed([from, to], factor, around ?? subject([from, to]), whole()));
+};
+/** A row that is read is in the window. */
+const bring = (row) => {
+  if (!chosen || row.classList.contains('polls')) return;
+  const [[from, to], [began, ended]] = [shown(), span(row)];
+  if (ended >= from && began <= to) return;
+  const [half, middle] = [(to - from) / 2, (began + Math.min(ended, began + to - from)) / 2];
+  choose(fitted(middle - half, middle + half, whole()));
 };
 const move = (share) => {
   const [from, to] = shown();
@@ -176,7 +219,9 @@ document.addEventListener('keydown', (event) => {
 });
 document.addEventListener('focusin', (event) => {
   const row = event.target.closest?.('#tl-rows tbody tr');
-  if (row) read(row);
+  if (!row) return;
+  read(row);
+  bring(row);
 });
 document.addEventListener('click', (event) => {
   const view = event.target.closest?.('[data-tl-view]');
@@ -199,7 +244,7 @@ document.addEventListener(
     if (!field) return;
     event.preventDefault();
     const box = field.getBoundingClientRect();
-    const [from, to] = field.id === 'tl-mini' ? [0, number(root(), 'scale')] : shown();
+    const [from, to] = field.id === 'tl-mini' ? [0, whole()] : shown();
     zoom(event.deltaY > 0 ? 1.25 : 0.8, from + ((event.clientX - box.left) / box.width) * (to - from));
   },
   { passive: false },
@@ -208,10 +253,9 @@ document.addEventListener(
 document.addEventListener('pointerdown', (event) => {
   const strip = event.target.closest?.('#tl-mini');
   if (!strip || event.button) return;
-  const scale = number(root(), 'scale');
   const at = (one) => {
     const box = strip.getBoundingClientRect();
-    return Math.min(Math.max(((one.clientX - box.left) / box.width) * scale, 0), whole());
+    return Math.min(Math.max((one.clientX - box.left) / box.width, 0), 1) * whole();
   };
   const first = at(event);
   strip.setPointerCapture(event.pointerId);
@@ -234,10 +278,13 @@ document.addEventListener('htmx:after:swap', (event) => {
   if (!timeline) return;
   if (event.target === timeline || event.target.contains(timeline)) drawnAt = performance.now();
   draw();
+  const row = document.activeElement?.closest?.('#tl-rows tbody tr');
+  if (row) read(row);
 });
 setInterval(() => {
   if (!root() || !isLive() || document.hidden) return;
   grow();
+  outgrown();
   if (!chosen) draw();
 }, 1000);
 draw();

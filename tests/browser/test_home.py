@@ -1,15 +1,21 @@
 """Home as a person meets it who has tried a few things: servers in one list, failures that cost nothing."""
 
+import os
+import re
+import signal
 import sys
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Watch
+from tests.browser.desk import opened, script
 from tests.browser.parley import Parley
 from tests.browser.test_looks import axe
 from tests.drive import raw_target
 
+ASKED = {"message": "Where to?", "requestedSchema": {"type": "object", "properties": {}}}
 NOBODY = "http://127.0.0.1:9/mcp"
 WIDTHS = (360, 390, 768, 1024, 1440)
 
@@ -111,6 +117,43 @@ def test_home_scrolls_sideways_nowhere_and_axe_finds_nothing(page: Page, parley:
         assert axe(page) == [], state
         page.set_viewport_size({"width": 390, "height": 844})
         assert axe(page) == [], state
+
+
+APART = """() => [...document.querySelectorAll('.srv li')].flatMap((row) => {
+  const acts = row.querySelector('.acts').getBoundingClientRect();
+  const said = [...row.querySelectorAll('.nm > *, .facts, .seen')].filter((one) => one.textContent.trim());
+  return said.map((one) => [one.textContent.trim(), one.getBoundingClientRect()])
+    .filter(([, box]) => !box.width || (box.right > acts.left + 1 && box.bottom > acts.top && box.top < acts.bottom))
+    .map(([words]) => words);
+})"""
+"""What of the rows is not seen, or lies under a button."""
+
+
+@pytest.mark.requirement("U-S3")
+def test_nothing_in_a_row_lies_under_its_buttons(page: Page, parley: Parley):
+    some(parley)
+    desk = opened(parley, script("raw.py", "plain"))
+    desk.say({"id": "a1", "method": "elicitation/create", "params": ASKED})
+    lost = opened(parley, script("raw.py", "plain"))
+    os.kill(lost.get("")["connection"]["pid"], signal.SIGKILL)
+    lost.get("?wait=20")
+    page.goto(f"{parley.origin}/")
+    expect(page.locator(".srv.open .seen", has_text="1 waiting")).to_be_visible()
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate(APART) == [], width
+
+
+def test_a_file_that_is_no_recording_says_so_and_can_be_chosen_again(page: Page, watch: Watch, tmp_path: Path):
+    watch.allow("422")
+    file = tmp_path / "picture.jsonl"
+    file.write_bytes(b"\x89PNG\r\n")
+    page.mouse.move(200, 200)  # what opens a file comes with the first sign of a person
+    page.set_input_files("#recording-file", file)
+    said = page.locator("#open-file-said")
+    expect(said).to_contain_text("This is no recording")
+    expect(said).to_have_class(re.compile(r"\berr\b"))
+    expect(page.locator("#recording-file")).to_have_value("")
 
 
 @pytest.mark.requirement("U-P19")

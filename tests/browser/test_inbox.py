@@ -808,6 +808,22 @@ def test_the_life_of_a_task_is_told_as_it_happens(page: Page, desk: Desk):
     expect(row).to_contain_text("completed")
 
 
+COVERED = """() => [...document.querySelectorAll('#asks > .ask')].filter((card) => {
+  const [words, acts] = ['.says', 'form.in .acts'].map((one) => card.querySelector(one).getBoundingClientRect());
+  return acts.top < words.bottom;
+}).length"""
+
+
+@pytest.mark.parametrize("path", ["/inbox", "/tools/three_at_once"])
+def test_the_words_of_an_ask_stand_above_its_buttons(page: Page, desk: Desk, path: str):
+    desk.call("three_at_once", ttl_ms=600_000)
+    visit(page, desk, path)
+    expect(page.locator("#asks > .ask")).to_have_count(3)
+    for height in (900, 760, 640):  # a card that begins at the end of the screen
+        page.set_viewport_size({"width": 1440, "height": height})
+        assert page.evaluate(COVERED) == 0, height
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_axe_finds_nothing_while_asks_are_open(page: Page, desk: Desk):

@@ -158,6 +158,7 @@ def test_rows_are_numbered_and_times_are_local_with_a_switch(berlin: Callable[..
     page.get_by_role("button", name="UTC").click()
     expect(time).to_have_text(iso[11:23])
     acme.tool("echo", message="in UTC too")
+    expect(page.locator("#log > li", has_text="in UTC too")).to_have_count(2)  # asked and answered
     last = page.locator("#log > li", has_text="in UTC too").last.locator("time")
     expect(last).to_have_text((last.get_attribute("datetime") or "")[11:23])
     page.reload()

@@ -71,6 +71,11 @@ def test_yesterday_is_read_and_a_moment_of_it_shared(browser: BrowserContext, wa
         strip = tab.locator("#recorded")
         expect(strip).to_contain_text("Recorded,")
         expect(strip.get_by_role("link", name="Open")).to_be_visible()
+        for width in (390, 1024, 1440):
+            tab.set_viewport_size({"width": width, "height": 900})
+            boxes = [tab.locator(one).bounding_box() for one in ("#recorded", "main")]
+            above, below = (one for one in boxes if one is not None)
+            assert above["height"] > 20 and above["y"] + above["height"] <= below["y"] + 1, "it hides nothing"
         rid = parley.script("GET", desk.base)["recording"]["rid"]
 
     with running("--data-dir", str(data)) as parley:  # the next day

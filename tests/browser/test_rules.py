@@ -42,6 +42,7 @@ def test_a_rule_is_made_from_an_answer_tried_switched_on_and_seen_answering(
     made = line.locator(".made")
     expect(made).to_contain_text("would have answered 1 of 1")
     expect(made).to_contain_text("accept with")
+    expect(made.get_by_role("button", name="Save rule")).to_be_in_viewport()
     made.get_by_label("Name").fill("Plain, please")
     made.get_by_role("button", name="Save rule").click()
     expect(line.get_by_role("status").filter(has_text="Saved")).to_be_visible()

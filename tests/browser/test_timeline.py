@@ -77,6 +77,69 @@ def test_keys_and_pointer_choose_a_window_and_what_is_summed_up_follows(page: Pa
     expect(page.locator("#tl-read")).to_contain_text("person")
 
 
+def test_what_goes_on_is_counted_on_and_outgrows_its_scale(page: Page, demo: Desk) -> None:
+    call = demo.call("preferences")
+    (ask,) = waiting(demo)
+    visit(page, demo, "/timeline")
+    total, timeline = page.locator(f"#tl-{call} [data-total]").first, page.locator("#timeline")
+    first, scale = total.inner_text(), str(timeline.get_attribute("data-scale"))
+    expect(total).not_to_have_text(first)
+    # Nothing happens: no event redraws it, and it is drawn over more all the same.
+    expect(timeline).not_to_have_attribute("data-scale", scale)
+    seconds = re.compile(r"^\d+(\.\d)? s$")
+    expect(total).to_have_text(seconds)
+    expect(page.locator("[data-sum=person]")).to_have_text(seconds)
+    page.locator(f"#tl-{call} .nm").first.focus()
+    read = page.locator("#tl-read").inner_text()
+    expect(page.locator("#tl-read")).not_to_have_text(read)
+    demo.parley.script("POST", f"{demo.base}/asks/{ask['id']}/answer", action="decline")
+    demo.result(call)
+    expect(page.locator(f"#tl-{call} [data-grows-in]")).to_have_count(0)
+
+
+BUSY = """() => {
+  const field = document.querySelector('#tl-axis').parentElement.getBoundingClientRect();
+  return [...document.querySelectorAll('#tl-rows tr.sel rect')].some((bar) => {
+    const { left, right } = bar.getBoundingClientRect();
+    return right >= field.left && left <= field.right;
+  });
+}"""
+
+
+def test_a_zoom_stays_with_the_row_that_is_read_and_the_strip_is_full(page: Page, demo: Desk) -> None:
+    for _ in range(4):
+        answered(demo, outputFormat="json")
+    visit(page, demo, "/timeline")
+    page.locator("#tl-c1 .nm").first.focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+        assert page.evaluate(BUSY)
+    page.locator("#tl-c4 .nm").first.focus()  # which lies outside of the window
+    expect(page.locator("#tl-c4 tr").first).to_have_class(re.compile("sel"))
+    assert page.evaluate(BUSY)
+    page.keyboard.press("0")
+    ends = """() => Math.max(...[...document.querySelectorAll('#tl-all rect')]
+      .map((bar) => bar.getBoundingClientRect().right))
+      / document.querySelector('#tl-mini').getBoundingClientRect().right"""
+    assert page.evaluate(ends) > 0.97
+    cut = """() => document.querySelector('#tl-axis').parentElement.getBoundingClientRect().right
+      - document.querySelector('#tl-c4 rect:last-of-type').getBoundingClientRect().right"""
+    assert page.evaluate(cut) >= 1, "the edge of the last bar is seen"
+
+
+def test_on_a_phone_what_reads_a_row_hides_none(page: Page, demo: Desk) -> None:
+    for _ in range(8):
+        answered(demo, outputFormat="json")
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit(page, demo, "/timeline")
+    expect(page.locator(".read")).to_be_in_viewport(ratio=1)
+    page.locator("#tl-rows .nm").last.focus()
+    boxes = [page.locator(one).bounding_box() for one in ("#tl-rows tr >> nth=-1", ".read")]
+    last, read = (one for one in boxes if one is not None)
+    assert last["y"] + last["height"] <= read["y"] + 1, "the last row is above it"
+    fits(page)
+
+
 def test_the_same_as_a_table_is_remembered(page: Page, demo: Desk) -> None:
     answered(demo, outputFormat="json")
     visit(page, demo, "/timeline")

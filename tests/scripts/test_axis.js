@@ -25,6 +25,7 @@ test('moments and lengths read as elsewhere', () => {
   assert.equal(moment(100, 20), '1:40');
   assert.equal(moment(3720, 300), '1:02:00');
   assert.equal(moment(2.5, 0.5), '2.5 s');
+  assert.equal(moment(0.012, tick(0.01)), '12 ms');
   assert.deepEqual([0, 0.4, 22, 14400, 185000, 5700000].map(lasting), [
     '0 ms',
     '<1 ms',

@@ -258,7 +258,7 @@ def test_stderr_is_kept_as_text_and_its_tail_is_whole_lines():
             "1 of 4 x",
         ),
         ({"method": "notifications/message", "params": {"level": "info", "data": "hi"}}, None, "info hi"),
-        ({"method": "notifications/cancelled", "params": {"requestId": 7}}, None, "7"),
+        ({"method": "notifications/cancelled", "params": {"requestId": 7}}, None, "request 7"),
         ({"id": 1, "error": {"code": -1, "message": "no\nway"}}, None, "-1 no way"),
         ({"id": 1, "error": "text"}, None, "'text'"),
         ({"id": 1, "result": {"tools": [{}]}}, "tools/list", "1 tool"),
@@ -313,6 +313,11 @@ def test_stderr_is_kept_as_text_and_its_tail_is_whole_lines():
             "failed, no, task t7",
         ),
         ({"method": "tasks/get", "id": 1, "params": {"taskId": "t7"}}, None, "task t7"),
+        (
+            {"method": "notifications/cancelled", "params": {"requestId": "a", "reason": "too late"}},
+            None,
+            "request a: too late",
+        ),
         (
             {
                 "method": "sampling/createMessage",

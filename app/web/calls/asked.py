@@ -42,6 +42,8 @@ class AskLine(NamedTuple):
     asked_at: float
     age: str
     """How long ago it was asked; once it is settled, how long it was open."""
+    took: str
+    """The same, as exactly as it is known."""
     settled: bool
 
 
@@ -78,5 +80,6 @@ def _line(ask: Ask) -> AskLine:
         ask.state == "open",
         ask.asked_at,
         format.stopwatch(end - ask.asked_at),
+        format.duration(1000 * (end - ask.asked_at)),
         ask.settled,
     )

@@ -37,6 +37,8 @@ class SessionRow:
     facts: str
     seen: str
     lost: bool
+    signs_in: bool
+    """Its server waits until a person has signed in."""
 
 
 def server_rows(registry: SessionRegistry, identity: Identity) -> list[ServerRow]:
@@ -65,7 +67,7 @@ def _server_row(kept: Kept, session: Workspace | None, left: float, now: float) 
     if server is not None and server.tools is not None:
         facts.append(format.plural(server.tools, "tool"))
     if server is not None and server.revision:
-        facts.append(server.revision)
+        facts.append(f"MCP {server.revision}")  # alone it reads like a day
     seen = "open now" if session is not None else "never connected" if server is None else format.day(server.seen, now)
     return ServerRow(
         kept=kept,
@@ -87,7 +89,10 @@ def session_rows(registry: SessionRegistry, identity: Identity) -> list[SessionR
 def _session_row(session: Workspace, now: float) -> SessionRow:
     info, lost = session.info, session.info.state == "lost"
     facts = STATE_WORDS[info.state] if session.target is not None else "no server yet"
-    if lost and info.trouble is not None:
+    signs_in = session.sign_in.current is not None and session.sign_in.current.open
+    if lost and signs_in:
+        facts = "not connected"
+    elif lost and info.trouble is not None:
         facts = info.trouble.message.rstrip(".")
     elif session.messages.count:
         facts += f", {format.plural(session.messages.count, 'message')}"
@@ -96,7 +101,7 @@ def _session_row(session: Workspace, now: float) -> SessionRow:
         seen = format.day(info.ended_at, now)
     else:
         seen = f"{format.span(idle)} idle" if idle >= 60 else ""
-    return SessionRow(session, facts, seen, lost)
+    return SessionRow(session, facts, seen, lost, signs_in)
 
 
 def newest(registry: SessionRegistry, identity: Identity) -> list[Workspace]:

@@ -31,6 +31,8 @@ _WORDS = {
 }
 _IN_PROSE = frozenset({"realm", "error_description"})
 _LINES = 3
+_NOT_FOUND = 127
+"""With this a shell says that there is no such program."""
 
 
 class Row(NamedTuple):
@@ -77,7 +79,10 @@ class Fault:
     @property
     def advice(self) -> str:
         """What to do, as far as no button here does it."""
-        told = self.trouble.exit_code is not None and bool(self.trouble.last_words)
+        ended, told = self.trouble.exit_code, bool(self.trouble.last_words)
+        if ended not in (None, _NOT_FOUND) and not told:
+            return "It wrote nothing to stderr. Connect again."
+        told = told and ended is not None
         return "" if told or self.asks_token or self.signs_in or self.elsewhere else self.trouble.advice
 
     @property

@@ -8,7 +8,7 @@ from app.core.figures import grouped
 from app.sessions import Workspace
 from app.web.kit import format
 from app.web.kit.frame import shell
-from app.web.kit.html import Html
+from app.web.kit.html import Html, markup, shown
 from app.web.kit.templates import fragment, jinja
 from app.web.live.parts import Part, View
 from app.web.recordings.rows import lasted, when
@@ -27,11 +27,11 @@ class Tape:
         self.progress = session.reader.progress
 
     @property
-    def heading(self) -> str:
+    def heading(self) -> Html:
         """`Recorded yesterday, 14:02 to 14:11.`"""
         row, now = self.row, self.session.registry_wall()
         what = "A moment, from" if row.origin == "moment" else "Recorded"
-        return f"{what} {when(row, now)}."
+        return markup([shown(f"{what} "), when(row, now), shown(".")])
 
     @property
     def facts(self) -> str:

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 from app.sessions import Identity, SessionRegistry
 from app.web.kit import format
+from app.web.kit.html import Html, markup, shown, stamp
 
 if TYPE_CHECKING:
     from app.recordings.search import Hit, Match
     from app.store.recordings import Recording
 
 _EARLIER = 5
+_MINUTE = 16
+"""So long is a moment that is written to the minute."""
 """Recordings on the first page."""
 
 
@@ -50,11 +53,12 @@ def earlier(registry: SessionRegistry, identity: Identity) -> tuple[list[Row], i
     return [made(row, registry.wall()) for row in rows[:_EARLIER]], len(rows)
 
 
-def when(row: Recording, now: float) -> str:
-    """`yesterday, 14:02 to 14:11 UTC`"""
-    began, ended = format.clock(row.began)[:5], None if row.ended is None else format.clock(row.ended)[:5]
-    span = began if ended in (None, began) else f"{began} to {ended}"
-    return f"{format.day(row.began, now)}, {span} UTC"
+def when(row: Recording, now: float) -> Html:
+    """`yesterday, 14:02 to 14:11`, in the time of whoever reads it."""
+    parts: list[Html] = [shown(f"{format.day(row.began, now)}, "), stamp(row.began, _MINUTE)]
+    if row.ended is not None and format.clock(row.ended)[:5] != format.clock(row.began)[:5]:
+        parts += [shown(" to "), stamp(row.ended, _MINUTE)]
+    return markup(parts)
 
 
 def lasted(row: Recording) -> str:

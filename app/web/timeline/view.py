@@ -41,6 +41,8 @@ LEGEND: Final = (
     ("t-x", "Failed"),
 )
 WHO: Final[tuple[Who, ...]] = ("server", "person", "model")
+LEAST_SECONDS: Final = 0.02
+"""The shortest time that fills a page; `static/js/timeline.js` has the same."""
 _THIN: Final = 0.02
 """Per cent of the scale that the shortest bar takes."""
 
@@ -103,6 +105,16 @@ class Drawn(NamedTuple):
     grows: bool
 
 
+class Growing(NamedTuple):
+    """What a page counts on by itself while a call or ask goes on: who is waited for, and the figures when drawn."""
+
+    who: Who
+    drawn: str
+    """The second of the scale at which that was."""
+    ms: str
+    total_ms: str
+
+
 class Row(NamedTuple):
     """One call or ask, ready to be drawn."""
 
@@ -123,9 +135,10 @@ class Row(NamedTuple):
     inside: bool
     """Or in it, where there is none on either side."""
     began: str
-    waited: list[str]
+    waited: list[tuple[Who, str]]
     total: str
     polls: Ticks | None
+    grows: Growing | None
 
 
 class Ticks(NamedTuple):
@@ -160,6 +173,14 @@ def _parts(bar: Bar, scale: Scale) -> list[Drawn]:
         )
         for number, span in enumerate(bar.spans)
     ]
+
+
+def _growing(bar: Bar, scale: Scale) -> Growing | None:
+    if bar.ended is not None or not bar.spans:
+        return None
+    who = timeline.WHO[bar.spans[-1].part]
+    drawn_at = f"{bar.began + bar.total - scale.start:.3f}"
+    return Growing(who, drawn_at, f"{1000 * bar.waited(who):.0f}", f"{1000 * bar.total:.0f}")
 
 
 def _ticks(bar: Bar, scale: Scale) -> Ticks | None:
@@ -204,7 +225,7 @@ def _row(session: Workspace, bar: Bar, scale: Scale) -> Row | None:
     wide = max(scale.end - scale.start, 0.001)
     left = ends - scale.start > 0.75 * wide
     inside = left and bar.began - scale.start < 0.25 * wide  # there is no room on either side
-    waited = [duration(1000 * bar.waited(who)) if bar.waited(who) else "–" for who in WHO]
+    waited = [(who, duration(1000 * bar.waited(who)) if bar.waited(who) else "–") for who in WHO]
     return Row(
         bar.kind,
         *named,
@@ -217,6 +238,7 @@ def _row(session: Workspace, bar: Bar, scale: Scale) -> Row | None:
         waited,
         duration(1000 * bar.total),
         _ticks(bar, scale),
+        _growing(bar, scale),
     )
 
 
@@ -325,6 +347,11 @@ class TimelineView:
     @property
     def strip(self) -> list[Drawn]:
         return strip(self.groups, self.scale)
+
+    @property
+    def strip_width(self) -> str:
+        """How wide the whole scale is drawn, so that what has happened fills the strip."""
+        return _per_cent(100 * self.scale.seconds / max(self.scale.end - self.scale.start, LEAST_SECONDS))
 
     @property
     def axis(self) -> list[tuple[str, str]]:

@@ -56,7 +56,7 @@ async def test_a_server_that_connected_is_a_row_with_what_it_is(client: Visitor,
     server = target["server"]
     assert (server["name"], server["tools"], server["revision"]) == ("raw", 1, "2025-11-25")
     (row,) = rows((await client.get("/")).text)
-    for words in ("<b", "raw", "1 tool, 2025-11-25", "open now", f'href="{path}">Open', "Edit", "Forget"):
+    for words in ("<b", "raw", "1 tool, MCP 2025-11-25", "open now", f'href="{path}">Open', "Edit", "Forget"):
         assert words in row, words
     await script.post(f"{path}/close")
     (row,) = rows((await client.get("/")).text)
@@ -126,6 +126,14 @@ async def test_a_failed_first_connect_is_tried_again_in_the_same_session(app: St
     assert app.state.registry.of(LOCAL) == [session]
     assert (await client.json(f"/s/{session.id}?wait=20"))["connection"]["state"] == "ready"
     assert f'href="/s/{session.id}"' in (await client.get("/")).text
+
+
+@pytest.mark.requirement("U-S3")
+async def test_two_sessions_of_one_server_are_told_apart(script: Visitor, client: Visitor):
+    await connected(script)
+    assert "since </span><time" not in (await client.get("/")).text
+    await connected(script)
+    assert (await client.get("/")).text.count("since </span><time") == 2
 
 
 @pytest.mark.requirement("U-S3")

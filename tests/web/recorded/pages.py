@@ -11,7 +11,7 @@ from tests.web.asgi import Visitor
 _VOID = {"input", "br", "img", "meta", "link", "hr", "rect", "path", "use", "wbr", "line", "circle", "col", "source"}
 _ACTS = {"form", "button", "script", "style", "noscript", "template", "select", "textarea"}
 """What does something."""
-_ACT_CLASSES = {"acts", "menu", "argform", "more2", "compare-link", "only-empty", "empty", "make-rule"}
+_ACT_CLASSES = {"acts", "menu", "argform", "more2", "compare-link", "only-empty", "empty", "make-rule", "how-to"}
 _ACT_WORDS = {"Send this round again…"}
 _ACT_SECTIONS = {"ping-title", "next-title", "edit-title", "level-title", "any-title", "listen-title"}
 ACTING = ("/connect", "/compose", "/stage", "/saved", "/rules", "/models")

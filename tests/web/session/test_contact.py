@@ -399,6 +399,14 @@ async def test_s4_a_server_that_does_not_start_says_why_in_the_heading_and_the_f
 
 
 @pytest.mark.requirement("U-S4")
+async def test_s4_nobody_is_sent_to_a_stderr_that_is_empty(client: Visitor, script: Visitor):
+    silent = {"transport": "stdio", "command": sys.executable, "args": ["-I", "-S", "-c", "raise SystemExit(3)"]}
+    shown = await page(client, await opened(script, silent))
+    assert "ended with code 3" in shown and "It wrote nothing to stderr. Connect again." in shown
+    assert "Look at its stderr" not in shown
+
+
+@pytest.mark.requirement("U-S4")
 def test_s4_the_line_that_says_most_is_the_last_but_for_what_node_adds():
     node = "node:internal\n  throw err;\n  ^\n\nError: Cannot find module 'x'\n    at f (y.js)\n}\n\nNode.js v22.3.0\n"
     assert last_line(node) == "Error: Cannot find module 'x'"
@@ -406,6 +414,8 @@ def test_s4_the_line_that_says_most_is_the_last_but_for_what_node_adds():
     assert last_line(" \n") == "" and len(last_line("x" * 1000)) == 200
     lost = Trouble("exit", "python ended with code 139.", last_words="Segmentation fault")
     assert ending(lost, started=True) == "python ended with code 139: Segmentation fault"
+    killed = Trouble("exit", "python was ended by SIGKILL.", last_words="Listening on stdio", exit_code=-9)
+    assert ending(killed, started=True) == "", "what it said when it began is no reason"
     assert ending(Trouble("exit", "python ended with code 1."), started=False) == "The server did not start"
 
 

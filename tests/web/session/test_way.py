@@ -90,6 +90,7 @@ async def test_the_menu_of_sessions_has_ones_own_and_nobody_elses(
     menu = await client.get(f"/sessions?here={one.session.id}")
     assert menu.status == 200 and menu.text.count("<li>") == 2
     assert re.search(rf'/s/{one.session.id}" aria-current="page"', menu.text)
+    assert len(re.findall(r"MCP 2025-11-25, since <time", menu.text)) == 2, "which of the two it is"
     assert (await mallory.get("/sessions")).text.count("<li>") == 0
     assert (await stranger.get("/sessions")).status == 401
     told = await one.script.json("/sessions")
