@@ -92,7 +92,8 @@ const renewEdits = (card) => {
   if (!$('[name^=edit-]', fields)) return;
   forgetEdits(card);
   fields.closest('details').open = false;
-  const url = $('form.in', card).getAttribute('action'); // a button is called action, too
+  // a button is called action, too
+  const url = $('form.in', card).getAttribute('action');
   htmx.ajax('GET', `${url.slice(0, url.lastIndexOf('/'))}?edit=1`, { target: fields, swap: 'innerHTML' });
 };
 /** Forget the drafts of asks that this session no longer shows. */
@@ -125,7 +126,8 @@ const under = new Map();
 
 /** The line of an ask that is over, in place of its card. */
 const shrink = (card) => {
-  if (card.closest('.in-place')) return; // the page that has it draws what became of it
+  // the page that has it draws what became of it
+  if (card.closest('.in-place')) return;
   const { ask } = card.dataset;
   if (!under.has(ask)) under.set(ask, { height: card.offsetHeight, focus: card.contains(document.activeElement) });
   htmx.ajax('GET', `${base()}/asks/${ask}`, { target: `#ask-${CSS.escape(ask)}`, swap: 'outerHTML' });
@@ -355,7 +357,8 @@ const claim = (target) => {
   const { ask } = form ? form.closest('.ask').dataset : {};
   if (!ask || performance.now() - (claims.get(ask) ?? -CLAIMS) < CLAIMS) return;
   claims.set(ask, performance.now());
-  const to = form.getAttribute('action'); // its buttons are called action too
+  // its buttons are called action too
+  const to = form.getAttribute('action');
   // What cannot be said is said by the next letter; an ask that is over says so itself.
   fetch(`${to.slice(0, to.lastIndexOf('/'))}/touch`, { method: 'POST' }).catch(() => claims.delete(ask));
 };
@@ -429,7 +432,8 @@ document.addEventListener('htmx:after:request', (event) => {
   if (action.endsWith('/draft')) renewEdits(card);
 });
 const copyTyped = (button) => {
-  button.style.minWidth = `${button.offsetWidth}px`; // the neighbours stay where they are
+  // the neighbours stay where they are
+  button.style.minWidth = `${button.offsetWidth}px`;
   return navigator.clipboard.writeText(button.dataset.words).then(
     () => write($('span', button), 'Copied'),
     () => write($('span', button), 'The browser does not allow copying'),

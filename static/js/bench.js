@@ -76,7 +76,8 @@ document.addEventListener('htmx:after:request', (event) => {
   else folding = setTimeout(foldNow, CARD_COMES);
 });
 document.addEventListener('click', (event) => {
-  const edit = event.target.closest?.('a[data-edit]'); // a button of that name edits what a server asks
+  // a button of that name edits what a server asks
+  const edit = event.target.closest?.('a[data-edit]');
   if (!edit || !bench?.hasAttribute('data-folded') || event.ctrlKey || event.metaKey) return;
   // The form holds what this tab has sent; for the arguments of another call the link leads to a form with those.
   if (bench.dataset.call && edit.closest('.call').id !== bench.dataset.call) return;

@@ -21,7 +21,8 @@ const apply = (row) => {
 document.addEventListener('change', (event) => {
   const row = event.target.matches('[data-secret]') && event.target.closest('.trio');
   if (!row) return;
-  asks(row, false); // what a person has chosen is not changed by what they type next
+  // what a person has chosen is not changed by what they type next
+  asks(row, false);
   apply(row);
 });
 document.addEventListener('htmx:after:swap', (event) => {
@@ -72,7 +73,8 @@ const whole = (form, text) => {
 const look = async (form, { saves = false } = {}) => {
   const fields = new URLSearchParams(new FormData(form));
   fields.set('_preview', 'form');
-  if (saves) fields.set('_saves', '1'); // what is saved need not be installed yet
+  // what is saved need not be installed yet
+  if (saves) fields.set('_saves', '1');
   const answer = await fetch(form.getAttribute('action'), {
     method: 'POST',
     body: fields,

@@ -93,12 +93,14 @@ export const whatEnded = async () => {
     can be done instead, for the strip may be out of sight; its button belongs to the form of the strip. */
 const freeze = (why, head, form) => {
   for (const old of $$('.instead')) old.remove();
-  if (why === 'out') return; // that one goes on
+  // that one goes on
+  if (why === 'out') return;
   for (const button of $$(':is(#main, #inbox) form[method=post] button:not([type=button])')) {
     button.disabled = true;
     button.title = head;
   }
-  $('#notice')?.removeAttribute('data-off'); // to connect again is the business of the strip now
+  // to connect again is the business of the strip now
+  $('#notice')?.removeAttribute('data-off');
   if (why === 'again' && form) form.id = 'same-server';
   for (const bar of $$('.callbar > .acts, .argline > .acts')) {
     bar.prepend(make('span', { name: 'instead row', text: head }));

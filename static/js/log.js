@@ -93,7 +93,8 @@ const watch = (list, then) => {
   folds.set(list, new Folds(list));
   const observer = new MutationObserver((changes) => {
     then(refold(list, changes));
-    observer.takeRecords(); // what was done here is no news
+    // what was done here is no news
+    observer.takeRecords();
   });
   observer.observe(list, { childList: true });
 };

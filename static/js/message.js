@@ -33,7 +33,8 @@ let isClosed = false;
 const fetchMessage = async (href) => {
   wanted = href;
   isClosed = false;
-  import('./results.js'); // a message is shown as a tree
+  // a message is shown as a tree
+  import('./results.js');
   if (loads) return true;
   loads = true;
   while (wanted) {

@@ -69,7 +69,8 @@ const show = (card) => {
 const look = (changes) => {
   const cards = new Set();
   for (const { target, addedNodes, removedNodes } of changes) {
-    if (target.closest?.('[data-block]')) continue; // our own marks
+    // our own marks
+    if (target.closest?.('[data-block]')) continue;
     const place = target.closest?.('[data-draft]');
     if (place) grow(place);
     const card = cardOf(target);

@@ -7,7 +7,8 @@ const bar = document.getElementById('open-file-bar');
 const say = (words, isWrong = false) => {
   said.textContent = words;
   said.classList.toggle('err', isWrong);
-  if (isWrong) chosen.value = ''; // the same file can be chosen again, mended
+  // the same file can be chosen again, mended
+  if (isWrong) chosen.value = '';
 };
 
 function send(file) {
@@ -19,10 +20,11 @@ function send(file) {
   request.upload.onprogress = (event) => {
     bar.hidden = false;
     bar.value = event.lengthComputable ? (100 * event.loaded) / event.total : 0;
-    say(`Sending ${file.name}`);
+  };
+  request.onloadend = () => {
+    bar.hidden = true;
   };
   request.onload = () => {
-    bar.hidden = true;
     let answer = {};
     try {
       answer = JSON.parse(request.responseText);
@@ -35,17 +37,15 @@ function send(file) {
       say(answer.error?.message ?? 'The file could not be sent.', true);
     }
   };
-  request.onerror = () => {
-    bar.hidden = true;
-    say('Parley does not answer.', true);
-  };
+  request.onerror = () => say('Parley does not answer.', true);
   say(`Sending ${file.name}`);
   request.send(file);
 }
 
 if (form) {
   chosen.addEventListener('change', () => chosen.files[0] && send(chosen.files[0]));
-  if (chosen.files[0]) send(chosen.files[0]); // it was chosen before this was here
+  // it was chosen before this was here
+  if (chosen.files[0]) send(chosen.files[0]);
   document.addEventListener('dragover', (event) => {
     if (event.dataTransfer?.types.includes('Files')) {
       event.preventDefault();

@@ -39,7 +39,8 @@ let moved = '';
 document.addEventListener('keydown', (event) => {
   const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (!by || !event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  if (event.target.matches?.('select')) return; // there it opens the list
+  // there it opens the list
+  if (event.target.matches?.('select')) return;
   const row = event.target.closest?.('[data-rule]');
   const rule = row?.dataset.rule ?? (event.target.closest?.('#editor') && $('#rules [aria-current]')?.dataset.rule);
   if (!rule) return;

@@ -146,7 +146,8 @@ document.addEventListener('htmx:sse:before:message', (event) => {
   }
   if (!pace.waits(performance.now(), message.data.length)) return;
   const frame = new Promise((done) => {
-    const late = setTimeout(done, 100); // a hidden tab has no frames
+    // a hidden tab has no frames
+    const late = setTimeout(done, 100);
     requestAnimationFrame(() => {
       clearTimeout(late);
       setTimeout(done);

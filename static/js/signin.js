@@ -1,7 +1,8 @@
 // The steps of a sign-in: what somebody unfolded or folded stays so while the page is drawn anew.
 import { $, $$ } from './page.js';
 
-const chosen = new Map(); // by step: whether it is open, and in which state of the step somebody said so
+// by step: whether it is open, and in which state of the step somebody said so
+const chosen = new Map();
 const keep = () => {
   for (const step of $$('.stp')) {
     const [said, details] = [chosen.get(step.id), $('details', step)];

@@ -46,7 +46,8 @@ const flip = () => {
 const KEYS = {
   '-': () => size(-1),
   '+': () => size(1),
-  '=': () => size(1), // the same key, without Shift
+  // the same key, without Shift
+  '=': () => size(1),
   h: () => names(!root.classList.contains('nameless')),
   d: flip,
   r: () => $('#reset')?.requestSubmit(),

@@ -5,7 +5,8 @@ import { $, $$, modified, write } from './page.js';
 const SVG = 'http://www.w3.org/2000/svg';
 const VIEW = 'parley.timeline';
 const root = () => $('#timeline');
-let chosen = null; // [from, to] in seconds; null shows all of it
+// [from, to] in seconds; null shows all of it
+let chosen = null;
 let drawnAt = performance.now();
 
 const number = (element, name) => Number(element.dataset[name] ?? 0);

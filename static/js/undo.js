@@ -19,4 +19,5 @@ const begin = () => {
   }
 };
 begin();
-document.addEventListener('htmx:after:swap', begin); // closed in the list of the first page
+// closed in the list of the first page
+document.addEventListener('htmx:after:swap', begin);
