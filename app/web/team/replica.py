@@ -111,6 +111,8 @@ class Keeper:
         found = await self.replicas.renew(state, held, self._began)
         if found is None:
             return
+        if now - self._renewed >= bounds.LEASE_SECONDS:  # others took us for dead, and what we hold for lost
+            self._written = {sid: replace(one, state="") for sid, one in self._written.items()}
         self._renewed, self.known = now, found
         self._counts = await self.replicas.counts()
         mine = next((one for one in found if one.name == self.name), None)
