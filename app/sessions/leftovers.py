@@ -7,6 +7,7 @@ it was made for, since a `requestState` is nobody else's. Knows sessions; knows 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from app.core.calls import Call
@@ -70,6 +71,14 @@ async def taken_up(session: Workspace, call: Call, value: dict[str, Any], connec
     session.changed("call.changed", call.id)
     await polling.poll(task, connection)
     return task
+
+
+def go_on_elsewhere(session: Workspace, keys: Collection[str]) -> None:
+    """These calls were taken up in another session while this process was taken for dead: nobody answers them here too.
+    The server is told nothing, for it waits in none of them. A task is followed by whoever likes."""
+    for call in list(session.calls.running):
+        if call.id in keys and not call.task_id and call.rounds and call.rounds[-1].outcome == "asking":
+            session.calls.cancel(call.id, "It goes on in another session: this replica was taken for dead.")
 
 
 class Leftovers:

@@ -340,6 +340,20 @@ class Replicas:
 
         return await self._database.work(write)
 
+    async def taken(self) -> dict[str, list[str]]:
+        """Which calls of the sessions of this process go on elsewhere, while it was taken for dead."""
+
+        async def read(connection: AsyncConnection) -> dict[str, list[str]]:
+            from sqlalchemy import select
+
+            from app.store.team_tables import sessions
+
+            mine = (sessions.c.replica == self.name, sessions.c.run == self.run, sessions.c.taken != "")
+            rows = (await connection.execute(select(sessions.c.id, sessions.c.taken).where(*mine))).all()
+            return {row.id: json.loads(row.taken) for row in rows}
+
+        return await self._database.work(read) or {}
+
     async def sweep(self) -> None:
         """Forget what was lost long ago."""
 

@@ -189,17 +189,31 @@ async def test_what_its_replica_brought_to_an_end_meanwhile_does_not_go_on(
     assert [each["params"]["requestState"] for each in peer.received("tools/call")] == ["the next state"]
 
 
-async def test_a_replica_that_was_taken_for_dead_says_again_what_it_holds(app: Starlette, enters: Enters, house: House):
+async def test_a_replica_that_was_taken_for_dead_says_again_what_it_holds_and_lets_go_of_what_was_taken(
+    app: Starlette, enters: Enters, house: House, peer: Modern
+):
     grace, keeper = await enters("Grace"), app.state.keeper
-    assert (await grace.post("/catalogue/modern/connect", {})).status == 201
+    assert (await grace.post("/catalogue/modern/connect", {"options": {"era": "modern"}})).status == 201
     session = newest(app)
     await until(session, lambda: session.info.state == "ready")
+    called = {"method": "tools/call", "params": {"name": "ask", "arguments": {}}}
+    for _ in range(2):
+        assert (await grace.post(f"{session.base}/calls", called)).status == 202
+    await until(session, lambda: session.open_asks == 2)
+    one, two = (call for call in session.calls.values() if not call.quiet)
     await keeper.tick()
     later = Replicas(house.database, "r9", "x", "test", lambda: house.wall() + 2 * bounds.LEASE_SECONDS)
     assert await later.renew("serving", 0, 0.0) is not None
     held = await keeper.replicas.find(session.id)
     assert (held.state, held.lost is None) == ("lost", False)
+    taken = await later.take(session.id, one.id)
+    assert taken is not None and taken[0] == "taken", "it was dead for whoever asked then"
+    sent = len(peer.received("tools/call"))
     keeper._renewed -= 2 * bounds.LEASE_SECONDS
     await keeper.tick()
     held = await keeper.replicas.find(session.id)
     assert (held.state, held.lost) == ("ready", None)
+    assert await keeper.replicas.take(session.id, two.id) == ("alive", held)
+    await until(session, lambda: session.open_asks == 1)
+    assert (one.state, "in another session" in (one.cancel_reason or ""), two.settled) == ("cancelled", True, False)
+    assert (len(peer.received("tools/call")), peer.received("notifications/cancelled")) == (sent, [])
