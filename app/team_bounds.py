@@ -101,7 +101,10 @@ LOST_SECONDS = 24 * 3600.0
 """How long a lost session is listed; its recording is kept for as long as recordings are."""
 USED_SLOT = 5
 """Seconds that are counted together where a limit holds for all replicas: something counts up to so much longer."""
-USED_ROWS = 50_000
+USED_ROWS = 20_000
+"""Rows that are heard of others in a second, of those who do most."""
+USED_TOLD = 500
+"""Rows of each kind that are told others in a second: those of whoever does most, however many do a little."""
 UNFINISHED_BYTES = 256 * 1024
 """What is kept of the calls of one session, so that they can go on when its replica dies; larger ones cannot."""
 LOST_ROWS = 30

@@ -7,6 +7,7 @@ it was made for, since a `requestState` is nobody else's. Knows sessions; knows 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from app.core.calls import Call
@@ -72,6 +73,14 @@ async def taken_up(session: Workspace, call: Call, value: dict[str, Any], connec
     return task
 
 
+def go_on_elsewhere(session: Workspace, keys: Collection[str]) -> None:
+    """These calls were taken up in another session while this process was taken for dead: nobody answers them here too.
+    The server is told nothing, for it waits in none of them. A task is followed by whoever likes."""
+    for call in list(session.calls.running):
+        if call.id in keys and not call.task_id and call.rounds and call.rounds[-1].outcome == "asking":
+            session.calls.cancel(call.id, "It goes on in another session: this replica was taken for dead.")
+
+
 class Leftovers:
     """What was kept of the session in whose place this one was opened."""
 
@@ -117,6 +126,18 @@ class Leftovers:
             raise Conflict(f"The server does not speak {stateless.VERSION} with tasks any more. It cannot go on.")
         return one
 
+    def stands(self, key: str, found: list[Unfinished]) -> bool:
+        """Whether a call was still under way when its process ended, by what that left at last; it goes on from there.
+        What was known here may be older: a process that could not be reached for a moment went on."""
+        last = next((one for one in found if one.id == key), None)
+        if last is None:
+            self.offers.pop(key, None)
+            self._changed()
+            return False
+        if key in self.offers:  # else somebody has left it a moment ago, and it stays left
+            self.offers[key] = last
+        return True
+
     def go_on(self, key: str, by: Identity) -> Call:
         """Go on with a call, as one of this session. Raises as `check`, and TooMany."""
         one = self.check(key)
@@ -133,6 +154,11 @@ class Leftovers:
         elif self.offers.pop(key, None) is None:
             raise Gone("That call was gone on with already, or left.")
         self._changed()
+
+    def forget(self) -> None:
+        """This session is in nobody's place any more."""
+        self.before = self.replica = ""
+        self.leave()
 
     def _changed(self) -> None:
         self._session.changed("unfinished.changed", "unfinished")

@@ -313,11 +313,12 @@ class Replicas:
 
         await self._database.work(write)
 
-    async def take(self, sid: str, key: str, *, back: bool = False) -> Taking | None:
+    async def take(self, sid: str, key: str, *, back: bool = False) -> tuple[Taking, HeldSession | None] | None:
         """Take up one call of a lost session, or give it `back`: once, whoever asks on which replica, and not before it
-        is certain that the process which held it is gone. None when the store does not answer."""
+        is certain that the process which held it is gone. With it the session as that process left it. None when the
+        store does not answer."""
 
-        async def write(connection: AsyncConnection) -> Taking:
+        async def write(connection: AsyncConnection) -> tuple[Taking, HeldSession | None]:
             from sqlalchemy import select
 
             from app.store.team_tables import sessions
@@ -325,20 +326,33 @@ class Replicas:
             query = select(sessions).where(sessions.c.id == sid).with_for_update()
             row = (await connection.execute(query)).mappings().first()
             if row is None:
-                return "gone"
-            known = await self._read(connection, await self.now(connection))
-            if row["lost"] is None and any(
-                one.alive and (one.name, one.run) == (row["replica"], row["run"]) for one in known
-            ):
-                return "alive"
+                return "gone", None
+            held, known = _known(HeldSession, row), await self._read(connection, await self.now(connection))
+            # Also of a session that was said to be lost: its process may have been away from the store for a while.
+            if any(one.alive and (one.name, one.run) == (held.replica, held.run) for one in known):
+                return "alive", held
             taken = json.loads(row["taken"] or "[]")
             if back == (key not in taken):
-                return "again"
+                return "again", held
             said = json.dumps([one for one in taken if one != key] if back else [*taken, key])
             await connection.execute(sessions.update().where(sessions.c.id == sid).values(taken=said))
-            return "taken"
+            return "taken", held
 
         return await self._database.work(write)
+
+    async def taken(self) -> dict[str, list[str]]:
+        """Which calls of the sessions of this process go on elsewhere, while it was taken for dead."""
+
+        async def read(connection: AsyncConnection) -> dict[str, list[str]]:
+            from sqlalchemy import select
+
+            from app.store.team_tables import sessions
+
+            mine = (sessions.c.replica == self.name, sessions.c.run == self.run, sessions.c.taken != "")
+            rows = (await connection.execute(select(sessions.c.id, sessions.c.taken).where(*mine))).all()
+            return {row.id: json.loads(row.taken) for row in rows}
+
+        return await self._database.work(read) or {}
 
     async def sweep(self) -> None:
         """Forget what was lost long ago."""

@@ -8,14 +8,15 @@ Imported by team mode alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from app import team_bounds as bounds
 from app.core.rate import SharedRate
 from app.store.database import Database
 
 if TYPE_CHECKING:
+    from sqlalchemy import Executable
     from sqlalchemy.ext.asyncio import AsyncConnection
 
 
@@ -41,14 +42,13 @@ class Used:
             from app.store.team_tables import used
 
             moment = await now(connection)
-            counts = Counter((kind, key, _slot(moment - age)) for kind, done in untold.items() for age, key in done)
-            for (kind, key, slot), many in sorted(counts.items()):
-                mine = (used.c.kind == kind) & (used.c.key == key) & (used.c.slot == slot)
-                mine &= used.c.replica == self._replica
-                done = await connection.execute(used.update().where(mine).values(many=used.c.many + many))
-                if not done.rowcount:
-                    row = {"kind": kind, "key": key, "replica": self._replica, "slot": slot, "many": many}
-                    await connection.execute(used.insert().values(row))
+            rows = [
+                {"kind": kind, "key": key, "replica": self._replica, "slot": slot, "many": many}
+                for kind, done in untold.items()
+                for (key, slot), many in _most((key, _slot(moment - age)) for age, key in done)
+            ]
+            for at in range(0, len(rows), bounds.USED_TOLD):
+                await connection.execute(_added(connection.dialect.name, rows[at : at + bounds.USED_TOLD]))
             oldest = _slot(moment - self._seconds)
             if sweep:
                 await connection.execute(used.delete().where(used.c.slot < oldest - 1))
@@ -56,12 +56,12 @@ class Used:
                 select(used.c.kind, used.c.key, used.c.slot, func.sum(used.c.many))
                 .where(used.c.replica != self._replica, used.c.slot >= oldest)
                 .group_by(used.c.kind, used.c.key, used.c.slot)
+                .order_by(func.sum(used.c.many).desc())
                 .limit(bounds.USED_ROWS)
             )
-            rows = (await connection.execute(query)).all()
             return [
                 (kind, key, (slot + 1) * bounds.USED_SLOT + self._seconds - moment, int(many))
-                for kind, key, slot, many in rows
+                for kind, key, slot, many in (await connection.execute(query)).all()
             ]
 
         found = await self._database.work(write)
@@ -71,6 +71,23 @@ class Used:
             rate.told(len(untold[kind]))
             rate.hear((key, left, many) for of, key, left, many in found if of == kind)
         return True
+
+
+def _most(done: Iterable[tuple[str, int]]) -> list[tuple[tuple[str, int], int]]:
+    """How often each was done, of those that matter for a limit: a crowd that does little is not worth a row each."""
+    return sorted(Counter(done).most_common(bounds.USED_TOLD))
+
+
+def _added(dialect: str, rows: list[dict[str, Any]]) -> Executable:
+    """Add these counts to those that are there, all at once: a statement for each would hold the store up."""
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    from app.store.team_tables import used
+
+    insert = (postgresql.insert if dialect == "postgresql" else sqlite.insert)(used).values(rows)
+    return insert.on_conflict_do_update(
+        index_elements=["kind", "key", "replica", "slot"], set_={"many": used.c.many + insert.excluded.many}
+    )
 
 
 def _slot(moment: float) -> int:

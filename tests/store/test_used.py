@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
+from app import team_bounds as bounds
 from app.core.rate import SharedRate
 from app.store import Store
 from app.store.spent import Spent
@@ -63,6 +65,32 @@ async def test_without_the_store_each_counts_for_itself_and_is_caught_up_with(tm
     await one.exchange()
     await two.exchange()
     assert two.rates["calls"].left("grace") == 3
+    await one.database.close()
+    await two.database.close()
+
+
+async def test_a_crowd_of_addresses_neither_fills_the_table_nor_hides_whoever_does_much(tmp_path: Path, clock: Clock):
+    """Whoever has many addresses asks once from each: that is told row by row, and no store keeps up with it."""
+    one, two = (Replica(tmp_path, name, clock) for name in ("r1", "r2"))
+    statements: list[str] = []
+    await one.exchange()
+    engine = one.database._engine
+    assert engine is not None
+    event.listen(engine.sync_engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    for number in range(3 * bounds.USED_TOLD):
+        assert one.rates["requests"].take(f"from 192.0.2.{number}") == 0
+    for _ in range(4):
+        assert one.rates["requests"].take("grace") == 0
+    for number in range(3):
+        assert one.rates["calls"].take(f"person {number}") == 0
+    await one.exchange()
+    assert len(statements) < 20, "a moment for the store, however many they are"
+    assert one.rates["requests"].untold() == [], "what was too much to tell is not told later"
+    await two.exchange()
+    assert two.rates["requests"].left("grace") == 1
+    assert [two.rates["calls"].left(f"person {number}") for number in range(3)] == [4, 4, 4]
+    heard = two.rates["requests"]._others
+    assert len(heard) == bounds.USED_TOLD
     await one.database.close()
     await two.database.close()
 

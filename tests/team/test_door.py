@@ -130,6 +130,15 @@ async def test_wrong_invitations_are_slowed_down_for_who_sends_them(stranger: Gu
     assert (await (await enters("Grace")).get("/")).status == 200, "the right one still enters"
 
 
+@pytest.mark.parametrize("address", ["2001:db8::{}", "203.0.113.8:{}", "[2001:db8::{}]:443"])
+async def test_nobody_guesses_from_all_addresses_of_a_household(stranger: Guest, address: str):
+    found = []
+    for number in range(1, 13):
+        guest = Guest(stranger.app, {**stranger.headers, "x-forwarded-for": address.format(number)})
+        found.append((await guest.form(f"/invite/{number}")).status)
+    assert found == [401] * 10 + [429] * 2
+
+
 async def test_signing_out_ends_this_browser_or_every_one(enters: Enters):
     one, two = await enters("Grace"), await enters("Grace")
     other = await enters("Ada")

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
+from app import team_bounds as bounds
 from app.core.options import Options
 from app.core.targets import HttpTarget
 from app.sessions import Session
-from app.store.replicas import HeldSession, aimed
+from app.store.replicas import HeldSession, Replicas, aimed
 from app.team_settings import TeamSettings
 from app.web.team.house import House
 from tests.drive import SERVERS, until
@@ -125,3 +126,94 @@ async def test_what_is_sealed_for_somebody_opens_for_nobody_else(app: Starlette,
     assert "Who sails" not in held.unfinished and "the state" not in held.unfinished
     assert house.sealed.read("unfinished somebody r9-gone", held.unfinished) is None
     assert house.sealed.read("", "no seal at all") is None
+
+
+async def test_whoever_may_watch_the_new_session_learns_nothing_of_the_lost_one(
+    app: Starlette, enters: Enters, house: House
+):
+    grace, others = await enters("Grace"), {may: await enters(may.title()) for may in ("watch", "answer")}
+    await lost(app, grace, "modern", ROUND)
+    assert (await grace.post(f"/lost/{GONE}/reconnect")).status == 201
+    session = newest(app)
+    for may, guest in others.items():
+        assert guest.person is not None
+        await house.shares.give("session", session.id, may, guest.person.id, "test")  # type: ignore[arg-type]
+        page = await guest.get(session.base)
+        assert page.status == 200
+        for words in ("Who sails?", "Which word?", "session that was lost", "unfinished/c1"):
+            assert words not in page.text, (may, words)
+    assert "Who sails?" in (await grace.get(session.base)).text
+    heir = others["watch"]
+    assert (await grace.post(f"{session.base}/hand-over", {"person": "Watch"})).status == 200
+    told = await heir.json(f"{session.base}/unfinished")
+    assert (told["before"], told["offers"], told["lost"]) == (None, [], []), "it was never the heir's"
+
+
+async def test_nothing_is_taken_from_a_replica_that_lives_though_its_session_was_taken_for_lost(
+    app: Starlette, enters: Enters, house: House, peer: Modern
+):
+    grace = await enters("Grace")
+    await lost(app, grace, "modern", ROUND)
+    assert (await grace.post(f"/lost/{GONE}/reconnect")).status == 201
+    session = newest(app)
+    await until(session, lambda: session.info.state == "ready")
+    # The store was away for longer than a lease, and r9 renewed its own after somebody had looked.
+    other = Replicas(house.database, "r9", "x", "test", house.wall)
+    assert await other.renew("serving", 1, house.wall()) is not None
+    early = await grace.post(f"{session.base}/unfinished/c1/continue")
+    assert (early.status, "r9 may still hold this call" in early.text) == (409, True)
+    await other.end([])
+    assert (await grace.post(f"{session.base}/unfinished/c1/continue")).status == 202
+    assert peer.received("tools/call") == []
+
+
+async def test_what_its_replica_brought_to_an_end_meanwhile_does_not_go_on(
+    app: Starlette, enters: Enters, peer: Modern
+):
+    grace = await enters("Grace")
+    await lost(app, grace, "modern", ROUND, {**ROUND, "id": "c2"})
+    assert (await grace.post(f"/lost/{GONE}/reconnect")).status == 201
+    session = newest(app)
+    await until(session, lambda: session.info.state == "ready")
+    # r9 could not be reached for a moment; it went on, and one call ended and the other came to its next round there.
+    await lost(app, grace, "modern", {**ROUND, "id": "c2", "round": 2, "state": "the next state"})
+    late = await grace.post(f"{session.base}/unfinished/c1/continue")
+    assert (late.status, list(session.leftovers.offers)) == (409, ["c2"]), late.text
+    assert (await grace.post(f"{session.base}/unfinished/c2/continue")).status == 202
+    await until(session, lambda: session.open_asks == 1)
+    (ask,) = session.inbox.open
+    said = {"action": "accept", "content": {"name": "Ann"}}
+    assert (await grace.post(f"{session.base}/asks/{ask.id}/answer", said)).status == 200
+    (call,) = [call for call in session.calls.values() if not call.quiet]
+    await until(session, lambda: call.settled)
+    assert [each["params"]["requestState"] for each in peer.received("tools/call")] == ["the next state"]
+
+
+async def test_a_replica_that_was_taken_for_dead_says_again_what_it_holds_and_lets_go_of_what_was_taken(
+    app: Starlette, enters: Enters, house: House, peer: Modern
+):
+    grace, keeper = await enters("Grace"), app.state.keeper
+    assert (await grace.post("/catalogue/modern/connect", {"options": {"era": "modern"}})).status == 201
+    session = newest(app)
+    await until(session, lambda: session.info.state == "ready")
+    called = {"method": "tools/call", "params": {"name": "ask", "arguments": {}}}
+    for _ in range(2):
+        assert (await grace.post(f"{session.base}/calls", called)).status == 202
+    await until(session, lambda: session.open_asks == 2)
+    one, two = (call for call in session.calls.values() if not call.quiet)
+    await keeper.tick()
+    later = Replicas(house.database, "r9", "x", "test", lambda: house.wall() + 2 * bounds.LEASE_SECONDS)
+    assert await later.renew("serving", 0, 0.0) is not None
+    held = await keeper.replicas.find(session.id)
+    assert (held.state, held.lost is None) == ("lost", False)
+    taken = await later.take(session.id, one.id)
+    assert taken is not None and taken[0] == "taken", "it was dead for whoever asked then"
+    sent = len(peer.received("tools/call"))
+    keeper._renewed -= 2 * bounds.LEASE_SECONDS
+    await keeper.tick()
+    held = await keeper.replicas.find(session.id)
+    assert (held.state, held.lost) == ("ready", None)
+    assert await keeper.replicas.take(session.id, two.id) == ("alive", held)
+    await until(session, lambda: session.open_asks == 1)
+    assert (one.state, "in another session" in (one.cancel_reason or ""), two.settled) == ("cancelled", True, False)
+    assert (len(peer.received("tools/call")), peer.received("notifications/cancelled")) == (sent, [])

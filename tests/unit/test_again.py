@@ -38,3 +38,26 @@ def test_many_failures_are_no_accident(tmp_path: Path, capfd: pytest.CaptureFixt
 def test_a_run_without_tests_is_not_repeated(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     assert again.run([*_tests(tmp_path, "def test_it():\n    assert True"), "-k", "nothing"]) == 5
     assert "Once more" not in capfd.readouterr().out
+
+
+SKIPS = "import pytest\n\n\n" + SHAKY.replace("assert seen", "if seen:\n        pytest.skip('no')\n    assert seen")
+RENAMED = (
+    "import pytest\n\n\n"
+    "@pytest.mark.parametrize('it', ['b' if SEEN.exists() else 'a'])\n"
+    "def test_named(it):\n    SEEN.touch()\n    assert it == 'b'\n\n\n"
+    + SHAKY.replace("test_it", "test_other").replace("SEEN", "(SEEN.parent / 'other')")
+)
+
+
+@pytest.mark.parametrize("body", [SKIPS, RENAMED], ids=["skipped", "another name"])
+def test_only_what_ran_and_passed_alone_is_forgiven(tmp_path: Path, capfd: pytest.CaptureFixture[str], body: str):
+    assert again.run(_tests(tmp_path, body)) == 1
+    said = capfd.readouterr().out
+    assert ("Once more" in said, "SHAKY" in said, "did not pass" in said) == (True, False, True)
+
+
+@pytest.mark.parametrize("stop", ["-x", "--maxfail=1"])
+def test_a_run_that_stopped_early_has_not_seen_the_rest(tmp_path: Path, capfd: pytest.CaptureFixture[str], stop: str):
+    body = f"{SHAKY}\n\n\ndef test_rest():\n    assert False"
+    assert again.run([*_tests(tmp_path, body), stop]) == 1
+    assert "SHAKY" not in capfd.readouterr().out

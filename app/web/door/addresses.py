@@ -26,9 +26,23 @@ def is_among(address: Address | None, networks: tuple[Network, ...]) -> bool:
     return address is not None and any(address.version == net.version and address in net for net in networks)
 
 
-def forwarded(headers: Headers) -> str:
-    """Where a request came from, as the proxy saw it: what the proxy itself added, which is the last one."""
-    return headers.get("x-forwarded-for", "").rpartition(",")[2].strip()[:64]
+def forwarded(headers: Headers) -> Address | None:
+    """Where a request came from, as the proxy saw it: what the proxy itself added, which is the last one. Some add a
+    header of their own below those that came, and some the port."""
+    said = ",".join(headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
+    if said.startswith("["):
+        said = said[1:].partition("]")[0]
+    elif said.count(":") == 1:
+        said = said.partition(":")[0]
+    return peer((said,))
+
+
+def household(address: Address | None) -> str:
+    """Who counts as one: an address, and of the newer kind its network, for one household has 2^64 of them. Empty for
+    nowhere in particular."""
+    if address is None or address.version == 4:
+        return "" if address is None else str(address)
+    return str(ipaddress.ip_network((int(address), 64), strict=False))
 
 
 class FromAddress:
@@ -46,11 +60,8 @@ class FromAddress:
     def _of(self, scope: Scope) -> str:
         address = peer(scope.get("client"))
         if is_among(address, self.proxies):
-            address = peer((forwarded(Headers(scope=scope)),)) or address
-        if address is None or (address.is_loopback and not self.proxies):
-            return ""
-        # One household has 2^64 addresses of the newer kind: its network counts.
-        return str(address if address.version == 4 else ipaddress.ip_network((address, 64), strict=False))
+            address = forwarded(Headers(scope=scope)) or address
+        return "" if address is not None and address.is_loopback and not self.proxies else household(address)
 
 
 def address_of(request: Request) -> str:

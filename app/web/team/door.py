@@ -21,7 +21,7 @@ from app.remembered import Remembered
 from app.sessions.identity import LOOKING, Identity, Level, rights_at
 from app.store.people import NotSaved
 from app.team_settings import Network
-from app.web.door.addresses import forwarded, is_among, peer
+from app.web.door.addresses import forwarded, household, is_among, peer
 from app.web.door.denied import Denied, unknown
 from app.web.door.reader import Reader
 from app.web.door.rights import Asker, Needs, decide
@@ -231,7 +231,7 @@ class TeamVisitors(Visitors):
             raise self._failed("")
 
     def _watch(self, headers: Headers) -> str:
-        where = forwarded(headers)
+        where = household(forwarded(headers))
         self._failures = self._wrong.setdefault(where, deque(maxlen=self._limits.login_failures_per_minute))
         self._wrong.move_to_end(where)
         while len(self._wrong) > _WATCHED:
@@ -243,9 +243,10 @@ class TeamVisitors(Visitors):
         people = self.house.people
         if presents_token(headers):
             token = people.by_token(headers["authorization"][7:].strip())
-            return f"from {forwarded(headers)}" if token is None else token[0].id
+            return token[0].id if token is not None else f"from {household(forwarded(headers))}"
         found = (people.by_login(value) for value in self._cookies(headers, COOKIE))
-        return next((one[0].id for one in found if one is not None), f"from {forwarded(headers)}")
+        known = next((one[0].id for one in found if one is not None), "")
+        return known or f"from {household(forwarded(headers))}"
 
 
 def _identity(person: Person, kind: str) -> Identity:

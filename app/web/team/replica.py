@@ -16,6 +16,7 @@ import anyio
 
 from app import team_bounds as bounds
 from app.sessions import SessionRegistry, Workspace
+from app.sessions.leftovers import go_on_elsewhere
 from app.store.replicas import HeldSession, Replica, Replicas, aimed
 from app.web.team.unfinished import Kept
 
@@ -111,6 +112,11 @@ class Keeper:
         found = await self.replicas.renew(state, held, self._began)
         if found is None:
             return
+        if now - self._renewed >= bounds.LEASE_SECONDS:  # others took us for dead, and what we hold for lost
+            self._written = {sid: replace(one, state="") for sid, one in self._written.items()}
+            taken = await self.replicas.taken()
+            for session in self._registry.everybodys():
+                go_on_elsewhere(session, taken.get(session.id, ()))
         self._renewed, self.known = now, found
         self._counts = await self.replicas.counts()
         mine = next((one for one in found if one.name == self.name), None)

@@ -88,22 +88,28 @@ async def go_on(request: Request) -> Response:
     """Go on with one call, as a call of this session."""
     await request_bodies.nothing(request)
     session: Workspace = request.state.session
-    key = request.path_params["offer"]
+    key, before = request.path_params["offer"], session.leftovers.before
     session.leftovers.check(key)
     replicas: Replicas = request.app.state.keeper.replicas
-    match await replicas.take(session.leftovers.before, key):
-        case None:
-            raise Unavailable("It cannot be looked up whether this call goes on elsewhere. Try again in a while.")
+    taken = await replicas.take(before, key)
+    if taken is None:
+        raise Unavailable("It cannot be looked up whether this call goes on elsewhere. Try again in a while.")
+    how, held = taken
+    match how:
         case "alive":
             where = session.leftovers.replica
             raise Conflict(f"{where} may still hold this call: try again in some seconds, then it is certain.")
         case "again" | "gone":
             session.leftovers.leave(key)
             raise Gone("This call goes on in another session already, or was left there.")
+    # Nothing is awaited from here on: a second press must not find it taken before it goes on.
+    found = [] if held is None else opened(request.app.state.house.sealed, held).offers
+    if not session.leftovers.stands(key, found):
+        raise Gone("This call came to its end before its session was lost.")
     try:
         call = session.leftovers.go_on(key, request.state.identity)
     except ParleyError:  # too many calls, or the connection went a moment ago: nothing was sent
-        await replicas.take(session.leftovers.before, key, back=True)
+        await replicas.take(before, key, back=True)
         raise
     return await started(request, session, call)
 

@@ -344,6 +344,7 @@ async def hand_over(request: Request) -> Response:
     for one in registry.everybodys():  # and what was opened beside it, to compare
         if one is session or (one.made_for is not None and one.made_for[0] == session.id):
             one.owner = heir.id
+            one.leftovers.forget()  # of a session that was not handed over
     if recorded:
         recorders = await recorders_of(request.app)
         recorders.connects(session)
