@@ -5,6 +5,7 @@ import os
 import platform
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -70,12 +71,18 @@ def main(arguments: list[str]) -> int:
     if unknown := [name for name in wanted if name not in SECTIONS]:
         parser.error(f"there is no section {unknown[0]!r}, only {', '.join(SECTIONS)}")
     head = f"Parley {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {machine()}"
-    began, parts = time.monotonic(), []
+    began, parts, failed = time.monotonic(), list[Part](), list[str]()
     for name in dict.fromkeys(wanted):
-        parts.append(SECTIONS[name](lambda text, name=name: progress(f"{name}: {text}")))  # type: ignore[misc]
+        try:
+            parts.append(SECTIONS[name](lambda text, name=name: progress(f"{name}: {text}")))  # type: ignore[misc]
+        except Exception:  # a quarter of an hour of figures is not lost with one of them
+            traceback.print_exc()
+            failed.append(name)
     progress(f"done in {time.monotonic() - began:.0f} s")
     print(f"\n{head}\n\n{render(parts)}")
-    return 0
+    if failed:
+        print(f"\nNot measured, the reason is above: {', '.join(failed)}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

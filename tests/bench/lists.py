@@ -28,7 +28,7 @@ SEARCH = """async ([url, target]) => {
   const rows = document.querySelectorAll(`${target} ul > li`).length;
   return [(performance.now() - began) / 1000, rows];
 }"""
-ROWS = "(list) => document.querySelectorAll(`${list} > li`).length === 100"
+ROWS = "(list) => document.querySelectorAll(`${list} li`).length === 100"
 
 
 def target() -> dict[str, Any]:
