@@ -23,6 +23,9 @@ from tests.drive import SERVERS, raw_target
 COUNT = 20
 MOST_WORD = 0.030
 MOST_CANCEL = 0.100
+READS = 200
+"""Milliseconds until somebody who sees a card asks a model: nobody presses what has not come, and while the parts of an
+ask come, one to a frame, the word would stand behind them."""
 SAMPLING = {"messages": [{"role": "user", "content": {"type": "text", "text": "A caption?"}}], "maxTokens": 40}
 DONE = '{"jsonrpc": "2.0", "id": "$ID", "result": {"content": []}}'
 
@@ -111,6 +114,8 @@ def _once(parley: Parley, page: Page, providers: StandIn, session: str, model: s
     line = {"jsonrpc": "2.0", "id": rpc_id, "method": "sampling/createMessage", "params": SAMPLING}
     _say(parley, session, line)
     [ask] = parley.script("GET", f"{session}/inbox?wait=20")["open"]
+    page.wait_for_selector(f"#ask-{ask['id']}")
+    page.wait_for_timeout(READS)
     before: int = page.evaluate("bench.length")
     parley.script("POST", f"{session}/asks/{ask['id']}/draft", model=model)
     providers.next()
