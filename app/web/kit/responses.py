@@ -22,7 +22,7 @@ from app.web.kit import html
 from app.web.kit.errors import problem, signed_out, understood
 from app.web.kit.json_text import json_bytes_apart
 from app.web.kit.request_bodies import is_json
-from app.web.kit.templates import Context, fragment
+from app.web.kit.templates import Context, fragment, ready
 
 log = logging.getLogger("parley.web")
 
@@ -67,8 +67,9 @@ async def show_page(
 ) -> Response:
     """A page, or for htmx the part that stands for it."""
     context = page if isinstance(page, Context) else await _made(page)
-    part = context.part if by_htmx(request) else None
-    text = fragment(part or context.template, **context.values())
+    template = (context.part if by_htmx(request) else None) or context.template
+    await ready(template)
+    text = fragment(template, **context.values())
     return in_html(text, status, {"Vary": "Accept, HX-Request", **(headers or {})})
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined
+import anyio
+import anyio.to_thread
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, meta
 from jinja2.ext import Extension
 from jinja2.filters import do_xmlattr
 from jinja2.nodes import EvalContext
@@ -94,8 +96,22 @@ def _finalized(value: Any) -> Any:
     return html.exact(value) if isinstance(value, Exact) else value
 
 
+class Remembering(Environment):
+    """Knows which templates each one names, from when it was compiled."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.named: dict[str, tuple[str, ...]] = {}
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> Any:
+        tree = super()._parse(source, name, filename)
+        if name is not None:
+            self.named[name] = tuple(found for found in meta.find_referenced_templates(tree) if found is not None)
+        return tree
+
+
 _folders = ChoiceLoader([FileSystemLoader(html.directory("templates"))])
-jinja = Environment(
+jinja = Remembering(
     loader=_folders,
     autoescape=True,
     undefined=StrictUndefined,
@@ -147,6 +163,31 @@ jinja.globals.update(
 def also_from(directory: Path) -> None:
     """Look for templates here too: a page that is not part of Parley brings its own."""
     _folders.loaders = [*_folders.loaders, FileSystemLoader(directory)]
+
+
+_ready: Final = set[str]()
+_compiling: Final = anyio.Lock()
+
+
+async def ready(template: str) -> None:
+    """Have a template compiled, and all that it names, in a thread: the first page of its kind takes a quarter of a
+    second, in which everybody else would wait."""
+    if template in _ready:
+        return
+    async with _compiling:  # once, however many ask
+        if template not in _ready:
+            await anyio.to_thread.run_sync(_compile, template)
+            _ready.add(template)
+
+
+def _compile(template: str) -> None:
+    left, seen = [template], {template}
+    while left:
+        name = left.pop()
+        jinja.get_template(name)
+        new = set(jinja.named.get(name, ())) - seen
+        seen |= new
+        left += new
 
 
 def fragment(template: str, /, **context: Any) -> Html:
