@@ -40,7 +40,9 @@ def test_a_run_without_tests_is_not_repeated(tmp_path: Path, capfd: pytest.Captu
     assert "Once more" not in capfd.readouterr().out
 
 
-SKIPS = "import pytest\n\n\n" + SHAKY.replace("assert seen", "if seen:\n        pytest.skip('no')\n    assert seen")
+SKIPS = "import unittest\n\n\n" + SHAKY.replace(
+    "assert seen", "if seen:\n        raise unittest.SkipTest('no')\n    assert seen"
+)
 RENAMED = (
     "import pytest\n\n\n"
     "@pytest.mark.parametrize('it', ['b' if SEEN.exists() else 'a'])\n"
