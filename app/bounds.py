@@ -49,31 +49,34 @@ DIFFERENCE_CONTEXT = 1
 
 RECORDING_LINE = 64 * MIB
 """One line of a recording; the largest message takes less, however its characters are escaped."""
-RECORDING_TICK_SECONDS = 0.4
-"""How far behind the session a recording is: this is what a crash of Parley costs."""
-RECORDING_SLICE = 400
+RECORDING_TICK_SECONDS, RECORDING_TURNS = 0.4, 4
+"""How far behind the session a recording is: this is what a crash of Parley costs. In how many turns recordings write:
+those of one turn write at the same moment, and together."""
+RECORDING_SLICE = 1_500
 RECORDING_SLICE_BYTES = 2 * MIB
 """How much of a log is gathered for a recording before others get a turn, in things and in bytes."""
 RECORDING_NOUNS = 40_000
 """Of how many nouns it is known what was last written: what has not changed is not written again."""
 RECORDING_SYNC_SECONDS, RECORDING_END_SECONDS = 5.0, 10.0
 """How often the disk is told to keep what it was given; how long the end of a recording may take."""
-SCRIBE_BYTES = 256 * MIB
-"""One portion to or from it: a slice with the largest message in it, however its characters are escaped."""
 RECORDING_ANSWER_SECONDS = 60.0
 """How long the process that masks may take for one portion."""
 RECORDINGS = 10_000
 RECORDING_TITLE, RECORDING_NOTES, RECORDING_TAGS, RECORDING_TAG = 200, 10_000, 20, 40
 RECORDING_WAITING = 4 * 1024 * 1024
 """Bytes of one recording that wait in memory for a store that does not answer; beyond that its log waits."""
+STORE_RETRY_SECONDS = 1.0
+"""How long a store that did not answer is left alone by recordings."""
+SCRIBE_BATCH = 4 * MIB
+"""What several recordings have for the process that masks goes there together, up to about so much."""
 RECORDING_CHUNK = 256 * KIB
 """One chunk of a recording that is kept in the database; and of one that is sent."""
 MASKS, MASKS_WANTED = 500, 50
 """Texts that are masked wherever they stand in one recording; names and pointers that a person may add."""
 MASK_SHORTEST, MASK_WORD = 6, 12
 """A shorter text stands everywhere by chance; a shorter word is masked only if it was typed as a password."""
-MASK_CACHED = 400
-"""Texts up to this length are looked at once."""
+MASK_CACHED, MASK_REMEMBERED = 400, 4_096
+"""Texts up to this length are looked at once; how many of them are remembered."""
 MASK_PLACES = 500
 MASK_POINTER = 300
 MASK_NAME = 100

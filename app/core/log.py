@@ -315,6 +315,10 @@ class MessageLog:
         found.sort(key=lambda placed: placed[0])
         return [finding for _, finding in found]
 
+    def is_noted(self, subject: str) -> bool:
+        """Whether something was remarked about it that no message says."""
+        return subject in self._notes
+
     def exchange(self, seq: int) -> Exchange | None:
         """The HTTP exchange that carried a message, if one did."""
         return self._exchanges.get(seq)

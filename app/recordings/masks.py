@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus
 
 from app import bounds, secrecy
 from app.core.globs import matches
-from app.secret_names import sounds_secret
+from app.secret_names import NAME_LONGEST, sounds_secret
 
 MASK: Final = secrecy.MASK
 _DEEPEST: Final = 420
@@ -146,6 +146,9 @@ class Masks:
 
     def value(self, value: Any, *, typed: bool = False) -> Any:
         """A JSON value without its secrets; the very same object when there are none."""
+        wanted = self._names or self._globs or self._pointers  # then any name may be meant
+        if not wanted and _is_clean(value, _SOUNDS_TYPED if typed else _SOUNDS, self._sought, _DEEPEST):
+            return value
         return self._walk(value, (), typed, _DEEPEST)
 
     def _walk(self, value: Any, at: tuple[str, ...], typed: bool, depth: int) -> Any:
@@ -166,16 +169,10 @@ class Masks:
         return value
 
     def _string(self, value: str, at: tuple[str, ...]) -> str:
-        if not _hidden(value) and not self._has_value(value):
+        if not _hidden(value) and not _has_one(value, self._sought):
             return value
         masked = self.text(value, _pointer(at))
         return value if masked == value else masked
-
-    def _has_value(self, text: str) -> bool:
-        for value in self._sought:  # noqa: SIM110 (a generator takes longer than the search)
-            if value in text:
-                return True
-        return False
 
     def _object(self, value: dict[str, Any], at: tuple[str, ...], typed: bool, depth: int) -> dict[str, Any]:
         made: dict[str, Any] | None = None
@@ -186,7 +183,7 @@ class Masks:
                 now = self._named(key, one, path, typed)
             if now is None:
                 now = self._walk(one, path, typed, depth)
-            name = key if not self._sought or not self._has_value(key) else self.text(key, _pointer(at))
+            name = key if not self._sought or not _has_one(key, self._sought) else self.text(key, _pointer(at))
             if made is None and (now is not one or name is not key):
                 made = dict(value)
             if made is not None:
@@ -266,6 +263,75 @@ def _sounds(name: str, typed: bool) -> bool:
     return sounds_secret(name, "field") or name.lower() in _HEADERS
 
 
+class _Sounds(dict[str, bool]):
+    """Whether a member of this name may be a secret, remembered: a session says the same names again and again."""
+
+    def __init__(self, typed: bool) -> None:
+        super().__init__()
+        self._typed = typed
+
+    def __missing__(self, name: str) -> bool:
+        if len(self) >= bounds.MASK_REMEMBERED:
+            self.clear()
+        sounds = name not in _NEVER and _sounds(name, self._typed)
+        if len(name) <= NAME_LONGEST:
+            self[name] = sounds
+        return sounds
+
+
+_SOUNDS_TYPED: Final = _Sounds(typed=True)
+_SOUNDS: Final = _Sounds(typed=False)
+
+
+def _is_clean(value: Any, sounds: _Sounds, sought: list[str], depth: int) -> bool:
+    """Whether nothing at all would be masked in a value: no name in it sounds secret, no text in it looks like one or
+    has one of those that are sought. Most values are, and this is a fraction of the work of masking one."""
+    if depth <= 0:
+        return False
+    if type(value) is dict:
+        if sought and any(_has_one(name, sought) for name in value):
+            return False
+        for name, one in value.items():
+            kind = type(one)
+            if kind is str:
+                if (
+                    sounds[name]
+                    or (one not in _CLEAN and not _is_clean_text(one))
+                    or (sought and _has_one(one, sought))
+                ):
+                    return False
+            elif kind is dict or kind is list:
+                if sounds[name] or not _is_clean(one, sounds, sought, depth - 1):
+                    return False
+            elif one is not None and kind is not bool and sounds[name]:
+                return False
+        return True
+    if type(value) is list:
+        return all(_is_clean(one, sounds, sought, depth - 1) for one in value)
+    return type(value) is not str or (_is_clean_text(value) and not _has_one(value, sought))
+
+
+def _has_one(text: str, sought: list[str]) -> bool:
+    for value in sought:  # noqa: SIM110 (a generator takes longer than the search)
+        if value in text:
+            return True
+    return False
+
+
+_CLEAN: Final[set[str]] = set()
+"""Texts in which there is no secret, as far as they are remembered."""
+
+
+def _is_clean_text(text: str) -> bool:
+    if _hidden(text):
+        return False
+    if len(text) <= bounds.MASK_CACHED:
+        if len(_CLEAN) >= bounds.MASK_REMEMBERED:
+            _CLEAN.clear()
+        _CLEAN.add(text)
+    return True
+
+
 def _hidden(text: str) -> tuple[secrecy.Hidden, ...]:
     """The secrets in a text. Most texts have no sign of one, and most others are said again and again."""
     if len(text) > bounds.MASK_CACHED:
@@ -283,7 +349,7 @@ def _is_suspect(text: str) -> bool:
     return "bearer" in small or "basic" in small or any(len(word) >= _LONG_WORD for word in small.split())
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=bounds.MASK_REMEMBERED)
 def _found_before(text: str) -> tuple[secrecy.Hidden, ...]:
     return tuple(secrecy.in_text(text))
 

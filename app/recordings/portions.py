@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from app import bounds
-from app.core.wire import Exchange
+from app.core.wire import Exchange, Message
 from app.recordings import scribe
 from app.recordings.nouns import Noun
 
@@ -64,3 +64,10 @@ class Place:
     logged: int = 0
     """How much the server had logged."""
     inbox: Noun | None = None
+
+    def wrote(self, row: Message) -> None:
+        """This message is written, or about to be."""
+        self.message, self.number, self.until = row.seq, row.number, row.at
+        self.frames += 1
+        if self.since is None:
+            self.since = row.at

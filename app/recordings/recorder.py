@@ -8,7 +8,7 @@ with a sentence, never the session.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -30,7 +30,6 @@ from app.recordings.nouns import (
     Gap,
     ListState,
     Masked,
-    MaskState,
     Noun,
     Why,
 )
@@ -81,10 +80,13 @@ class Recorder:
         self._place = Place()
         self._body: Body | None = None
         self._masked: Counts = []
-        self._lines: list[bytes] = []
-        self._waiting = 0
+        self._packs: Portion = []
+        """What is gathered and not yet sent."""
         self._known: frozenset[str] = frozenset()
         self._synced = self._said = self._kept = 0.0
+        self._turn = ord(recording.id[-1]) % bounds.RECORDING_TURNS / bounds.RECORDING_TURNS
+        self._now = (0, 0.0)
+        """The newest event and the time when the session was last looked at: what is taken then is of then."""
 
     @property
     def rid(self) -> str:
@@ -149,8 +151,8 @@ class Recorder:
         rows = list(space.messages.back())
         self._place.first = rows[-1].seq if rows else space.events.seq + 1
         header = codec.write(header_of(space, self.recording, rows))
-        await self._write([scribe.plain([("header", {"parley": MAGIC, **header}, None)])])
-        await self._flush()
+        self._packs.append(scribe.plain([("header", {"parley": MAGIC, **header}, None)]))
+        await self._send()
         self._keep_row()
         self.begun.set()
         logger.info("session %s is recorded as %s", space.id, self.recording.id)
@@ -162,18 +164,25 @@ class Recorder:
             with anyio.move_on_after(1.0 if self._behind else None):
                 await first_of(space.events.after(self._place.events), self._stopping)
         if not space.closed:
-            with anyio.move_on_after(bounds.RECORDING_TICK_SECONDS):
+            with anyio.move_on_after(self._until_tick()):
                 await self._stopping.wait()
         if space.closed:
             self.stop("shutdown" if self._registry.closing else "closed")
 
+    def _until_tick(self) -> float:
+        """How long until it writes again: with others, for what several have goes to masks and disk together; and not
+        with all of them, for nobody gets a turn while they gather it."""
+        tick = bounds.RECORDING_TICK_SECONDS
+        return tick - (self._space.mono() + self._turn * tick) % tick
+
     async def _finish(self) -> None:
         """Write what has happened since the last look, what changed without a word, and the last line."""
         await self._catch_up(all_of_it=True)
+        self._look()
         masked = [Masked(*one) for one in self._masked]
         end = End(self._why or "stopped", states.totals(self._space), masked, self.trouble)
-        await self._write([scribe.plain([self._noun("", end)])])
-        await self._flush()
+        self._packs.append(scribe.plain([self._noun("", end)]))
+        await self._send()
         if self._body is not None:
             await self._store.in_thread(self._body.sync)
             while self._behind:
@@ -226,24 +235,22 @@ class Recorder:
             await self._store.in_thread(self._body.sync)
             if self._behind > bounds.RECORDING_WAITING and not all_of_it:
                 return
-        now, portions = self._space.events.seq, self._changed(all_of_it)
-        await self._messages(now)
         await self._learn()
-        for portion in portions:
-            await self._write(portion)
+        now = self._look()
+        changed = [*packed(self._nouns(all_of_it))]
+        await self._messages(now)
+        for pack in changed:
+            await self._add(pack)
         self._place.events = now
-        if portions:
-            more = [self._noun("", states.totals(self._space))]
-            if self._masked:
-                more.append(self._noun("", MaskState([Masked(*one) for one in self._masked])))
-            await self._write([scribe.plain(more)])
-        await self._flush()
+        if changed or self._packs:
+            self._packs.append(scribe.plain([self._noun("", states.totals(self._space)), ("masked", *self._now)]))
+        await self._send()
         await self._settle()
 
-    def _changed(self, all_of_it: bool) -> list[Portion]:
-        """Every noun that has changed since the last time, as it is now, packed."""
-        few = list(packed(self._nouns(all_of_it)))
-        return [few[at : at + PACKS] for at in range(0, len(few), PACKS)]
+    def _look(self) -> int:
+        """The newest event, as of now."""
+        self._now = self._space.events.seq, self._space.wall()
+        return self._now[0]
 
     def _nouns(self, all_of_it: bool) -> Iterator[Thing]:
         space, place = self._space, self._place
@@ -262,10 +269,21 @@ class Recorder:
                 elif event.kind == "inbox.cleared":
                     place.cleared = max(place.cleared, event.seq)
             for of, subjects in changed.items():
+                if of is states.of_call:  # most of what happens, in a hurry
+                    yield from self._calls(subjects)
+                    continue
                 for subject in subjects:
                     for key, noun in of(space, subject):
                         yield self._noun(key, noun)
         yield from self._beside()
+
+    def _calls(self, cids: Iterable[str]) -> Iterator[Thing]:
+        calls, log, (seq, at) = self._space.calls, self._space.messages, self._now
+        for cid in cids:
+            if (call := calls.get(cid)) is not None:
+                yield "noun", "call", cid, seq, at, codec.taken(call), *self._reply(call)
+                if log.is_noted(cid):
+                    yield from (self._noun(*note) for note in states.notes(self._space, cid))
 
     def _beside(self) -> Iterator[Thing]:
         """What is followed by its own numbers, and not by events."""
@@ -281,36 +299,29 @@ class Recorder:
     async def _messages(self, until: int) -> None:
         """Every message up to there, in order, with its bytes as long as the log has them."""
         log, place = self._space.messages, self._place
-        rows = log.after(place.message, log.count)
-        portion, things, size = list[bytes](), list[Thing](), 0
-        for row in rows:
-            if row.seq > until:
+        things, size, number = list[Thing](), 0, place.number
+        for row in log.after(place.message, log.count):
+            seq = row.seq
+            if seq > until:
                 break
-            if place.number and row.number > place.number + 1:
-                gap = Gap(place.message, row.number - place.number - 1, _LATE)
-                things.append(self._noun(str(place.message), gap))
-            raw, carried = log.raw(row.seq), log.exchange(row.seq)
-            if raw is None:
+            if row.number > number + 1 and number:
+                things.append(self._noun(str(place.message), Gap(place.message, row.number - number - 1, _LATE)))
+            raw, carried = log.raw(seq), log.exchange(seq)
+            if raw is not None:
+                things.append(message_thing(row, carried, raw))
+                size += len(raw)
+            else:
                 if len(place.bare) > self._space.limits.log_messages:
                     place.bare.clear()
-                place.bare.add(row.seq)
+                place.bare.add(seq)
                 things.append(("frame", frame_members(row, bare=True, carried=carried), None))
-            else:
-                things.append(message_thing(row, carried, raw))
-            place.message, place.number, place.frames = row.seq, row.number, place.frames + 1
-            place.since, place.until = row.at if place.since is None else place.since, row.at
-            size += len(raw or b"")
+            number = row.number
+            place.wrote(row)
             if len(things) >= FEW or size >= bounds.RECORDING_SLICE_BYTES:
-                portion.append(scribe.plain(things))
-                things = []
-            if len(portion) >= PACKS or size >= bounds.RECORDING_SLICE_BYTES:
-                await self._write(portion)
-                portion, size = [], 0
-                await anyio.lowlevel.checkpoint()
+                await self._add(scribe.plain(things))
+                things, size = [], 0
         if things:
-            portion.append(scribe.plain(things))
-        if portion:
-            await self._write(portion)
+            await self._add(scribe.plain(things))
 
     def _exchanges(self) -> Iterator[Thing]:
         """HTTP requests: each when it begins, and again when more is known of it."""
@@ -340,11 +351,10 @@ class Recorder:
 
     def _noun(self, key: str, noun: Noun) -> Thing:
         """One noun as it is now. What was written like that before is not written again."""
-        seq, at = self._space.events.seq, self._space.wall()
-        if isinstance(noun, Call):
-            return "noun", "call", key, seq, at, codec.taken(noun), *self._reply(noun)
+        if type(noun) is Call:
+            return "noun", "call", key, *self._now, codec.taken(noun), *self._reply(noun)
         value = state_value(noun)[1] if isinstance(noun, ListState) else codec.taken(noun)
-        return "noun", KINDS[type(noun)], key, seq, at, value, _NOTHING, None
+        return "noun", KINDS[type(noun)], key, *self._now, value, _NOTHING, None
 
     def _reply(self, call: Call) -> tuple[dict[str, Any], bytes | None]:
         """Where the reply of a call stands: in its frame, or here."""
@@ -362,33 +372,29 @@ class Recorder:
 
     # ---- writing
 
-    async def _write(self, portion: Portion) -> None:
-        """Have one portion masked; it goes to the disk with the next ones."""
-        lines, counts = await self._scribe.ask("write", self.recording.id, portion)
+    async def _add(self, pack: bytes) -> None:
+        """Gather a pack; when they are many, or large, they are sent, and others get a turn."""
+        self._packs.append(pack)
+        if len(self._packs) >= PACKS or sum(map(len, self._packs)) >= bounds.RECORDING_SLICE_BYTES:
+            await self._send()
+            await anyio.lowlevel.checkpoint()
+
+    async def _send(self) -> None:
+        """Have what is gathered masked, and the disk take it."""
+        packs, self._packs = self._packs, []
+        if not packs or self._body is None:
+            return
+        more, counts = await self._scribe.write(self.recording.id, packs, self._body)
         if counts is not None:
             self._masked = counts
-        if lines:
-            self._lines.append(lines)
-            self._waiting += len(lines)
-        if self._waiting >= bounds.RECORDING_SLICE_BYTES:
-            await self._flush()
-
-    async def _flush(self) -> None:
-        """Have the disk take what is masked."""
-        lines, self._lines, self._waiting = b"".join(self._lines), [], 0
-        if not lines:
+        if not more:
             return
-        size = self.recording.size + len(lines)
-        await self._store.in_thread(self._append, lines)
+        size = self.recording.size + more
         self.recording, self._wrote = replace(self.recording, size=size), True
         if size > self._space.limits.recording_bytes and self._why is None:
             most = self._space.limits.recording_bytes // MIB
             self.trouble = f"The recording ended: it is {most:,} MiB, which is the limit. The session goes on."
             self.stop("full")
-
-    def _append(self, lines: bytes) -> None:
-        if self._body is not None:
-            self._body.append(lines)
 
     def _keep_row(self) -> None:
         """The row follows when it can: what writes to a database may have to be imported first."""

@@ -28,7 +28,7 @@ class Recorders:
 
     def __init__(self, registry: SessionRegistry) -> None:
         self._registry = registry
-        self._scribe = Scribe(registry.start_soon)
+        self._scribe = Scribe(registry.start_soon, registry.store.recordings)
         self._at_work: dict[Workspace, Recorder] = {}
         """Those that have not ended. One that has is held by its session alone: it knows the whole session."""
         registry.before_end.append(self.close)

@@ -1,13 +1,15 @@
 """A process of its own that masks what is recorded and makes lines of it: `python -m app.recordings.scribe`.
 
-It reads portions from its standard input, one on each line, and answers each with the lines that come of it. To look
-through everything that crosses a wire for secrets takes as long as to send it; in the process that serves the pages,
-every call would wait for that. It opens no file, and ends with its input. Light: it imports next to nothing.
+It reads lists of portions from its standard input, each after its length, and answers with the lines that come of each
+portion. To look through everything that crosses a wire for secrets takes as long as to send it; in the process that
+serves the pages, every call would wait for that. It opens no file, and ends with its input. Light: it imports next to
+nothing.
 """
 
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import marshal
 import os
@@ -26,6 +28,9 @@ Portion = tuple[str, str, Any]
 second time; `close`."""
 _PLAIN: Final = 2
 """The form of `marshal` in which equal values are equal bytes; and the fastest."""
+LENGTH: Final = 8
+"""So many bytes say how long a value is."""
+_PIPE: Final = 1 << 20
 _NICE: Final = 10
 """How far others go before it: what it writes can wait for a moment; the session, its server and the page cannot."""
 
@@ -36,13 +41,14 @@ def plain(value: Any) -> bytes:
 
 
 def packed(value: Any) -> bytes:
-    """One value on one line."""
-    return base64.b64encode(plain(value))
+    """One value after its length, as it crosses the pipe."""
+    made = plain(value)
+    return len(made).to_bytes(LENGTH) + made
 
 
-def unpacked(line: bytes) -> Any:
-    """A value that our own other process wrote: nobody else has the pipe."""
-    return marshal.loads(base64.b64decode(line))  # noqa: S302
+def unpacked(value: bytes | memoryview) -> Any:
+    """A value that our own other process wrote, without its length: nobody else has the pipe."""
+    return marshal.loads(value)  # noqa: S302
 
 
 class Book:
@@ -118,6 +124,9 @@ class Book:
     def _line(self, thing: tuple[Any, ...]) -> bytes:
         if thing[0] == "noun":
             return self._noun(*thing[1:])
+        if thing[0] == "masked":  # what of all that stands before it, also in the same portion
+            found = [(pointer, name, count) for (pointer, name), count in self.masks.counts.items()]
+            return self._noun("masked", "", thing[1], thing[2], (found,), {}, None) if found else b""
         if thing[0] == "message":
             thing = "frame", shapes.frame_line(*thing[1:-1]), thing[-1]
         what, line, body = thing
@@ -195,9 +204,13 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):
         os.nice(_NICE)
+    for pipe in (sys.stdin, sys.stdout):
+        with suppress(OSError, AttributeError):  # Linux alone has it: fewer turns for what is larger than a pipe
+            fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE)
     books: dict[str, Book] = {}
-    for line in sys.stdin.buffer:
-        sys.stdout.buffer.write(packed(served(books, unpacked(line))) + b"\n")
+    while len(length := sys.stdin.buffer.read(LENGTH)) == LENGTH:
+        portions = unpacked(sys.stdin.buffer.read(int.from_bytes(length)))
+        sys.stdout.buffer.write(packed([served(books, portion) for portion in portions]))
         sys.stdout.buffer.flush()
 
 

@@ -1,9 +1,14 @@
-"""The one process that masks recordings, from this side: started by the first that records, ended after the last."""
+"""The one process that masks recordings, from this side: started by the first that records, ended after the last.
+
+What several sessions have for it goes there together, and what comes of it goes to the disk together: to wake another
+process, a thread, or a store over the network costs more than what one session has to say in a moment.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -13,10 +18,13 @@ import anyio
 from app import bounds
 from app.core.signal import Signal
 from app.core.targets import StdioTarget
-from app.protocol.links.base import LinkError, Outbound
+from app.protocol.links.base import LinkError
 from app.protocol.links.stdio import StdioLink, open_stdio
 from app.recordings import scribe
+from app.recordings.portions import Portion
 from app.settings import Limits
+from app.store.bodies import Body
+from app.store.recordings import Recordings
 
 logger = logging.getLogger("parley.recordings")
 
@@ -29,17 +37,41 @@ class ScribeGone(Exception):
     """The process is not there any more, or does not answer. Its words are the end of a sentence."""
 
 
-class Scribe:
-    """Sends portions to the process and takes its lines, one after the other."""
+class _Job:
+    """One portion for the process, and what came of it."""
 
-    def __init__(self, start_soon: Callable[..., None]) -> None:
-        self._start_soon = start_soon
+    __slots__ = ("body", "counts", "done", "fault", "left", "lines", "portion", "size")
+
+    def __init__(self, portion: scribe.Portion, body: Body | None) -> None:
+        self.portion, self.body = portion, body
+        """Where its lines are to be added."""
+        given = portion[2]
+        self.size = len(given) if isinstance(given, bytes) else sum(map(len, given or ()))
+        self.done = Signal()
+        self.left = False
+        """Whether nobody waits for it any more."""
+        self.lines = b""
+        self.counts: Counts | None = None
+        self.fault: Exception | None = None
+
+    def end(self, fault: Exception | None = None) -> None:
+        self.fault = self.fault or fault
+        self.done.set()
+
+
+class Scribe:
+    """Takes portions to the process and its lines to where they are kept, in the order in which they came."""
+
+    def __init__(self, start_soon: Callable[..., None], recordings: Recordings) -> None:
+        self._start_soon, self._recordings = start_soon, recordings
         self._link: StdioLink | None = None
         self._needed = Signal()
         self._over = Signal()
         self._over.set()
-        self._one, self._doors = anyio.Lock(), anyio.Lock()
+        self._doors = anyio.Lock()
         self._users = 0
+        self._jobs: deque[_Job] = deque()
+        self._more = Signal()
 
     @property
     def pid(self) -> int | None:
@@ -71,11 +103,11 @@ class Scribe:
         """Holds the process until nobody needs it."""
         # -S: it needs nothing but the standard library and what lies beside it.
         target = StdioTarget(command=sys.executable, args=("-S", "-m", "app.recordings.scribe"), cwd=_HOME)
-        limits = Limits(message_bytes=bounds.SCRIBE_BYTES)
         try:
-            async with open_stdio(target, limits, _complain) as link, anyio.create_task_group() as group:
+            async with open_stdio(target, Limits(), _complain) as link, anyio.create_task_group() as group:
                 link.start(group)
                 self._link = link
+                group.start_soon(self._carry, link, needed)
                 started.set()
                 await needed.wait()
                 group.cancel_scope.cancel()
@@ -83,32 +115,93 @@ class Scribe:
             logger.warning("no recording is possible: %s", no.message)
         finally:
             self._link = None
+            while self._jobs:
+                self._jobs.popleft().end(ScribeGone(_ENDED))
             started.set()
             over.set()
 
     async def ask(self, what: str, rid: str, given: Any) -> tuple[bytes, Counts | None]:
         """Have one portion done. Raises ScribeGone."""
-        async with self._one:
-            link = self._link
-            if link is None:
-                raise ScribeGone(_ENDED)
-            try:
-                with anyio.fail_after(bounds.RECORDING_ANSWER_SECONDS):
-                    await link.send(scribe.packed((what, rid, given)), Outbound("request", 0))
-                    answers = await link.receive()
-            except BaseException as fault:
-                # Half of a portion may be in the pipe: nobody can go on with it.
-                self._needed.set()
-                if isinstance(fault, (LinkError, TimeoutError)):
-                    raise ScribeGone(_ENDED) from fault
-                raise
-        if answers is None or len(answers) != 1 or not isinstance(answers[0], bytes):
-            self._needed.set()
+        job = await self._done(_Job((what, rid, given), None))
+        return job.lines, job.counts
+
+    async def write(self, rid: str, portion: Portion, body: Body) -> tuple[int, Counts | None]:
+        """Have one portion masked and added to a body: by how many bytes, and all that was masked so far when that has
+        changed. Raises ScribeGone, or Unwritable."""
+        job = await self._done(_Job(("write", rid, portion), body))
+        return len(job.lines), job.counts
+
+    async def _done(self, job: _Job) -> _Job:
+        if self._link is None:
             raise ScribeGone(_ENDED)
-        lines, counts = scribe.unpacked(answers[0])
-        if lines is None:
-            raise ScribeGone(counts)
-        return lines, counts
+        self._jobs.append(job)
+        self._more.set()
+        try:
+            await job.done.wait()
+        finally:
+            job.left = True
+        if job.fault is not None:
+            raise job.fault
+        return job
+
+    async def _carry(self, link: StdioLink, needed: Signal) -> None:
+        """Takes what waits, as much as is good at once, until the process is gone."""
+        batch = list[_Job]()
+        try:
+            while True:
+                await self._more.wait()
+                self._more, batch = Signal(), self._next()
+                while batch:
+                    with anyio.fail_after(bounds.RECORDING_ANSWER_SECONDS):
+                        await link.child.write(scribe.packed([job.portion for job in batch]))
+                        answers = scribe.unpacked(await _answer(link))
+                    await self._keep(batch, answers)
+                    batch = self._next()
+        except (OSError, EOFError, TimeoutError):
+            needed.set()
+        finally:
+            for job in batch:
+                job.end(ScribeGone(_ENDED))
+
+    def _next(self) -> list[_Job]:
+        batch, size = list[_Job](), 0
+        while self._jobs and size < bounds.SCRIBE_BATCH:
+            job = self._jobs.popleft()
+            if not job.left:
+                batch.append(job)
+                size += job.size
+        return batch
+
+    async def _keep(self, batch: list[_Job], answers: list[Any]) -> None:
+        """Add the lines to where they belong, and tell whoever waits."""
+        adding = list[tuple[_Job, Body]]()
+        for job, (lines, counts) in zip(batch, answers, strict=True):
+            if lines is None:
+                job.fault = ScribeGone(counts)
+                continue
+            job.lines, job.counts = lines, counts
+            if lines and job.body is not None and not job.left:
+                adding.append((job, job.body))
+        if adding:
+            many = [(body, job.lines) for job, body in adding]
+            for (job, _), fault in zip(adding, await self._recordings.add(many), strict=True):
+                job.fault = fault
+        for job in batch:
+            job.end()
+
+
+async def _answer(link: StdioLink) -> memoryview:
+    """All bytes of one answer. Raises EOFError when the process ends before the last."""
+    chunks, size, whole = list[bytes](), 0, scribe.LENGTH
+    while size < whole:
+        chunk = await link.child.read(1)
+        if chunk is None:
+            raise EOFError
+        chunks.append(chunk)
+        size += len(chunk)
+        if whole == scribe.LENGTH <= size:
+            whole += int.from_bytes(b"".join(chunks)[: scribe.LENGTH])
+    return memoryview(b"".join(chunks))[scribe.LENGTH :]
 
 
 def _complain(line: bytes) -> None:

@@ -118,16 +118,22 @@ def _parts(makers: list[Maker]) -> Maker:
     return made
 
 
+_NONE: Final = object()
+"""The default of a member that has none."""
+
+
 def _noun(members: list[tuple[str, Shape, tuple[Any, ...]]]) -> Maker:
-    plan = [(name, maker(shape), default) for name, shape, default in members]
+    plan = [(name, maker(shape), *(default or (_NONE,))) for name, shape, default in members]
 
     def made(value: Any) -> Any:
         if value is None or type(value) is dict:  # it is written already
             return value
         found = {}
         for (name, one, default), each in zip(plan, value, strict=True):
+            if each is default or (not each and not default and type(each) is tuple and type(default) is list):
+                continue
             now = each if one is None else one(each)
-            if not default or now != default[0] or type(now) is not type(default[0]):
+            if now != default or type(now) is not type(default):
                 found[name] = now
         return found
 

@@ -32,7 +32,7 @@ def of_call(space: Workspace, cid: str) -> Iterator[Named]:
     call = space.calls.get(cid)
     if call is not None:
         yield call.id, call
-        yield from _notes(space, call.id)
+        yield from notes(space, call.id)
 
 
 def of_ask(space: Workspace, aid: str) -> Iterator[Named]:
@@ -49,13 +49,13 @@ def of_task(space: Workspace, tid: str) -> Iterator[Named]:
     task = space.client_tasks.tasks.get(tid) or space.asks.tasks.get(tid)
     if task is not None:
         yield task.id, task
-        yield from _notes(space, task.id)
+        yield from notes(space, task.id)
 
 
-def _notes(space: Workspace, subject: str) -> Iterator[Named]:
-    notes = space.messages.findings_of((), [subject])
-    if notes:
-        yield subject, Beside(notes)
+def notes(space: Workspace, subject: str) -> Iterator[Named]:
+    """What was remarked of it and stands beside no message."""
+    if space.messages.is_noted(subject):
+        yield subject, Beside(space.messages.findings_of((), [subject]))
 
 
 def of_message(space: Workspace, seq: str) -> Iterator[Named]:

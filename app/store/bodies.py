@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -63,6 +63,9 @@ class Bodies(Protocol):
     def open(self, rid: str) -> Body:
         """One to be read. Raises KeyError when there is none, Unwritable when it cannot be read."""
 
+    def add(self, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
+        """Add bytes to several of them in one go; of each, why it could not be done."""
+
     def replace(self, rid: str, by: str) -> None:
         """Put one in the place of another; nothing is left of that one."""
 
@@ -84,6 +87,18 @@ def open_bodies(directory: Path, kept_in: str, url: str = "") -> Bodies:
 
         return ChunkBodies(directory / FILE)
     return FileBodies(directory / FOLDER)
+
+
+def add_each(many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
+    """Add bytes to several bodies, one after the other: where one fails, the others go on."""
+    faults: list[Unwritable | None] = []
+    for body, data in many:
+        try:
+            body.append(data)
+            faults.append(None)
+        except Unwritable as fault:
+            faults.append(fault)
+    return faults
 
 
 def words(where: Path, fault: OSError) -> str:
@@ -128,6 +143,9 @@ class FileBodies:
         except OSError as fault:
             raise Unwritable(words(path, fault)) from fault
         return FileBody(path, opened)
+
+    def add(self, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
+        return add_each(many)
 
     def replace(self, rid: str, by: str) -> None:
         try:
@@ -187,8 +205,9 @@ class FileBody:
             raise Unwritable(words(self._path, fault)) from fault
 
     def close(self) -> None:
+        opened, self._opened = self._opened, -1  # its number may soon be another file's
         with contextlib.suppress(OSError):
-            os.close(self._opened)
+            os.close(opened)
 
 
 _NAME: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -231,6 +250,9 @@ class ChunkBodies:
                 file.close()
                 raise KeyError(rid)
         return ChunkBody(self._path, file, rid)
+
+    def add(self, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
+        return add_each(many)
 
     def replace(self, rid: str, by: str) -> None:
         with contextlib.closing(self._connected()) as file, _plain(self._path):

@@ -27,7 +27,7 @@ from app import bounds
 from app.core.errors import Gone, Invalid, NotAllowed
 from app.core.times import LAST_MOMENT
 from app.settings import MIB, Limits
-from app.store.bodies import Bodies, Unwritable, open_bodies
+from app.store.bodies import Bodies, Body, Unwritable, open_bodies
 from app.store.database import Database
 
 if TYPE_CHECKING:
@@ -271,6 +271,11 @@ class Recordings:
     async def in_thread(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """Do something with a body. Whoever stops waiting leaves it behind: a disk may hang."""
         return await anyio.to_thread.run_sync(lambda: work(*arguments), abandon_on_cancel=True, limiter=self._lane)
+
+    async def add(self, many: list[tuple[Body, bytes]]) -> list[Unwritable | None]:
+        """Add bytes to several bodies; of each, why it could not be done."""
+        faults: list[Unwritable | None] = await self.in_thread(self.bodies.add, many)
+        return faults
 
     async def close(self) -> None:
         """Let go of where their bytes are."""

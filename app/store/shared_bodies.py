@@ -1,25 +1,29 @@
 """The bytes of recordings in the PostgreSQL of a team: any replica reads what another one writes.
 
-A store that is gone for a while costs nothing: what was to be added waits here, up to a bound, and is added when it is
-back. Beyond that the writer waits, and its log says later what it had to let go of. Everything blocks, in a thread.
+What several sessions have to add is one transaction. A store that is gone for a while costs nothing: what was to be
+added waits here, up to a bound, and is added when it is back; who asks meanwhile is told so without another try.
+Beyond the bound the writer waits, and its log says later what it had to let go of. Everything blocks, in a thread.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psycopg
 
 from app import bounds
 from app.store import postgres
-from app.store.bodies import Unwritable
+from app.store.bodies import Body, Unwritable, add_each
 
 _SIZE = "SELECT start + octet_length(data) FROM recording_chunks WHERE recording = %s ORDER BY start DESC LIMIT 1"
 _READ = """SELECT start, data FROM recording_chunks
  WHERE recording = %s AND start < %s AND start + octet_length(data) > %s AND start >= %s ORDER BY start"""
+
+_ADD = "INSERT INTO recording_chunks (recording, start, data) VALUES (%s, %s, %s)"
 
 
 class SharedBodies:
@@ -28,16 +32,54 @@ class SharedBodies:
     def __init__(self, url: str) -> None:
         self._connections = postgres.Connections(postgres.address(url))
         self.where = postgres.shown(postgres.address(url))
+        self._not_before = 0.0
 
     def create(self, rid: str) -> SharedBody:
-        return SharedBody(self._connections, rid, new=True)
+        return SharedBody(self, self._connections, rid, new=True)
 
     def open(self, rid: str) -> SharedBody:
         with _plain(), self._connections.one() as connection:
             query = "SELECT 1 FROM recording_chunks WHERE recording = %s LIMIT 1"
             if connection.execute(query, (rid,)).fetchone() is None:
                 raise KeyError(rid)
-        return SharedBody(self._connections, rid)
+        return SharedBody(self, self._connections, rid)
+
+    def add(self, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
+        """Add bytes to several, in one transaction; where that fails, to each by itself."""
+        ours = [(body, data) for body, data in many if isinstance(body, SharedBody)]
+        for body, data in ours:
+            body.wait(data)
+        try:
+            self._together([body for body, _ in ours])
+        except Away:
+            return [None] * len(many)  # it waits
+        except Unwritable:
+            return add_each([(body, b"") for body, _ in many])
+        return [None] * len(many)
+
+    def _together(self, bodies: Sequence[SharedBody]) -> None:
+        with contextlib.ExitStack() as held:
+            for body in sorted(set(bodies), key=id):
+                held.enter_context(body.one)
+            with self.transaction() as connection:
+                rows = [row for body in bodies for row in body.rows(connection)]
+                if rows:
+                    connection.cursor().executemany(_ADD, rows)
+            for body in bodies:
+                body.added()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        """One transaction. A store that was away a moment ago is not asked again at once: each try takes its time, and
+        a hundred sessions would do nothing else. Raises Unwritable."""
+        if time.monotonic() < self._not_before:
+            raise Away("the store does not answer")
+        try:
+            with _plain(), self._connections.one() as connection:
+                yield connection
+        except Away:
+            self._not_before = time.monotonic() + bounds.STORE_RETRY_SECONDS
+            raise
 
     def replace(self, rid: str, by: str) -> None:
         with _plain(), self._connections.one() as connection:
@@ -56,12 +98,16 @@ class SharedBodies:
 class SharedBody:
     """The chunks of one recording, and what of it still waits for the store."""
 
-    def __init__(self, connections: postgres.Connections, rid: str, *, new: bool = False) -> None:
-        self._connections, self._rid = connections, rid
+    def __init__(self, home: SharedBodies, connections: postgres.Connections, rid: str, *, new: bool = False) -> None:
+        self._home, self._connections, self._rid = home, connections, rid
         self._written: int | None = 0 if new else None
         """How many bytes the store has, where this process writes them."""
+        self._certain = new
+        """Whether the store has just that: a transaction may have come to its end without our hearing of it."""
         self._waiting = bytearray()
-        self._one = threading.Lock()
+        self._offered = 0
+        """How many of those that wait are in the transaction that is under way."""
+        self.one = threading.Lock()
 
     @property
     def behind(self) -> int:
@@ -88,34 +134,45 @@ class SharedBody:
 
     def append(self, data: bytes) -> None:
         """Add bytes at the end, now or when the store is back."""
-        with self._one:
-            self._waiting += data
-            try:
-                self._add()
-            except Unwritable as no:
-                if not isinstance(no, Away):
-                    raise
+        self.wait(data)
+        with self.one, contextlib.suppress(Away):
+            self._add()
 
-    def _add(self) -> None:
-        step = bounds.RECORDING_CHUNK
-        with _plain(), self._connections.one() as connection:
-            # A transaction may have come to its end without our hearing of it: the store knows how far it is.
+    def wait(self, data: bytes) -> None:
+        """These are to be added."""
+        with self.one:
+            self._waiting += data
+
+    def rows(self, connection: psycopg.Connection[Any]) -> list[tuple[str, int, bytes]]:
+        """What waits, as rows that follow what the store has. Whoever asks holds `one`, until it was told `added`."""
+        if not self._certain:
             there = self._in(connection)
             if self._written is not None and there > self._written:
                 del self._waiting[: there - self._written]
-            data = bytes(self._waiting)
-            rows = [(self._rid, there + at, data[at : at + step]) for at in range(0, len(data), step)]
-            if rows:
-                query = "INSERT INTO recording_chunks (recording, start, data) VALUES (%s, %s, %s)"
-                connection.cursor().executemany(query, rows)
-        self._written = there + len(data)
-        self._waiting.clear()
+            self._written = there
+        self._certain = False
+        start, data, step = self._written or 0, bytes(self._waiting), bounds.RECORDING_CHUNK
+        self._offered = len(data)
+        return [(self._rid, start + at, data[at : at + step]) for at in range(0, len(data), step)]
+
+    def added(self) -> None:
+        """The transaction came to its end: the store has these rows."""
+        self._written = (self._written or 0) + self._offered
+        del self._waiting[: self._offered]
+        self._certain = True
+
+    def _add(self) -> None:
+        if self._waiting:
+            with self._home.transaction() as connection:
+                rows = self.rows(connection)
+                if rows:
+                    connection.cursor().executemany(_ADD, rows)
+            self.added()
 
     def sync(self) -> None:
         """A transaction that was brought to its end is kept; what waits is tried again, and may go on waiting."""
-        with self._one, contextlib.suppress(Away):
-            if self._waiting:
-                self._add()
+        with self.one, contextlib.suppress(Away):
+            self._add()
 
     def close(self) -> None:
         """Nothing is held here."""

@@ -180,3 +180,34 @@ def test_half_a_character_keeps_no_noun_out_of_a_recording():
     found = read_line(line)
     assert isinstance(found, State) and isinstance(found.noun, RootsState)
     assert found.noun.roots[0]["uri"] == "file:///x\ufffdy" and found.noun.roots[0]["name"] == "\U0001f600"
+
+
+_WORDS = st.sampled_from(
+    [
+        "password", "apiKey", "token", "name", "text", "progressToken", "id", "arguments", "Authorization", "x" * 300,
+        "2.0", "echo", "", "password: hunter22", "Bearer abcdefgh12345678", "https://u:pw@example.org/", MASK,
+        "the quick brown fox", "typed-canary", "said typed-canary again", "sk-" + "a" * 20, "y" * 500,
+    ]
+)  # fmt: skip
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | _WORDS,
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(_WORDS, below, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.lists(st.tuples(_VALUES, st.booleans()), max_size=5), st.booleans())
+def test_what_is_passed_at_a_glance_is_what_a_close_look_leaves_as_it_is(said: list[tuple[Any, bool]], known: bool):
+    quick, close = (Masks(values=["typed-canary"] if known else []) for _ in range(2))
+    for value, typed in said:
+        masked = quick.value(value, typed=typed)
+        assert masked == close._walk(value, (), typed, module._DEEPEST)
+        assert (quick.counts, quick._sought) == (close.counts, close._sought)
+
+
+def test_what_is_nested_too_deep_to_be_looked_through_is_not_passed_at_a_glance():
+    deep: Any = "plain"
+    for _ in range(module._DEEPEST + 1):
+        deep = [deep]
+    with pytest.raises(RecursionError):
+        Masks().value(deep)

@@ -1,8 +1,11 @@
 """A session that is recorded: all of it, from its first byte, masked, and never in its way."""
 
 import gc
+import os
+import signal
 import threading
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +14,14 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
+from app import bounds
 from app.core.errors import Conflict, NotAllowed
 from app.recordings import codec, states
 from app.recordings.lines import Gap, ListState, message_of
 from app.recordings.recorders import Recorders
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
-from app.store.bodies import FileBody
+from app.store.bodies import Body, FileBodies, FileBody, Unwritable
 from tests.conftest import Processes
 from tests.drive import HANG, ME, call_tool, connected, echoes, raw_target
 from tests.drive_http import raw_peer
@@ -145,6 +149,86 @@ async def test_what_a_slow_disk_could_not_keep_up_with_is_said(tmp_path: Path, m
         assert missing > 0
         assert sum(gap.messages for gap in gaps) == missing
         assert "too slow" in gaps[0].why
+
+
+async def test_what_several_sessions_have_goes_to_the_masks_and_to_the_disk_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    taken = list[int]()
+    add = FileBodies.add
+
+    def counted(self: FileBodies, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
+        taken.append(len(many))
+        return add(self, many)
+
+    monkeypatch.setattr(FileBodies, "add", counted)
+    monkeypatch.setattr(bounds, "RECORDING_TURNS", 1)
+    async with keeping(tmp_path) as registry:
+        recorders, sessions = Recorders(registry), [registry.open(ME) for _ in range(6)]
+        for session in sessions:
+            recorders.start(session)
+            await connected(session, raw_target())
+        for _ in range(8):
+            for session in sessions:
+                await echoes(session)
+            await anyio.sleep(0.1)
+        found = [await recorders.stop(session) for session in sessions]
+        assert max(taken) > 1, "several in one go"
+        for session, recording in zip(sessions, found, strict=True):
+            agrees(session, read_back(registry.store.recordings, recording.id))
+
+
+async def test_one_that_cannot_be_written_does_not_end_those_beside_it(tmp_path: Path):
+    async with keeping(tmp_path) as registry:
+        recorders, sessions = Recorders(registry), [registry.open(ME) for _ in range(3)]
+        at_work = [recorders.start(session) for session in sessions]
+        for session, recorder in zip(sessions, at_work, strict=True):
+            await connected(session, raw_target())
+            await recorder.begun.wait()
+        (tmp_path / "recordings" / f"{at_work[1].rid}.jsonl").unlink()
+        with anyio.fail_after(HANG):
+            while at_work[1].live:
+                for session in sessions:
+                    await echoes(session)
+        await at_work[1].over.wait()
+        assert "is gone" in at_work[1].trouble
+        for at in (0, 2):
+            recording = await recorders.stop(sessions[at])
+            assert recording.words == ""
+            agrees(sessions[at], read_back(registry.store.recordings, recording.id))
+
+
+async def test_a_process_that_masks_and_ends_ends_every_recording_with_a_sentence(tmp_path: Path):
+    async with keeping(tmp_path) as registry:
+        recorders, sessions = Recorders(registry), [registry.open(ME) for _ in range(2)]
+        at_work = [recorders.start(session) for session in sessions]
+        for session, recorder in zip(sessions, at_work, strict=True):
+            await connected(session, raw_target())
+            await recorder.begun.wait()
+        assert recorders.scribe_pid is not None
+        os.kill(recorders.scribe_pid, signal.SIGKILL)
+        with anyio.fail_after(HANG):
+            for session, recorder in zip(sessions, at_work, strict=True):
+                while recorder.live:
+                    await echoes(session)
+                await recorder.over.wait()
+                assert recorder.trouble.endswith("has ended. The session goes on.")
+        again = recorders.start(sessions[0])
+        await echoes(sessions[0])
+        recording = await recorders.stop(sessions[0])
+        assert (recording.words, again.trouble) == ("", "")
+        agrees(sessions[0], read_back(registry.store.recordings, recording.id))
+
+
+def test_a_file_that_was_let_go_of_takes_nothing_more(tmp_path: Path):
+    bodies = FileBodies(tmp_path)
+    body = bodies.create("one")
+    body.close()
+    other = bodies.create("two")  # has the number that the first one had
+    with pytest.raises(Unwritable):
+        body.append(b"for the first")
+    assert other.size == 0
+    other.close()
 
 
 async def test_each_session_is_recorded_from_its_connection_on_when_that_is_set(tmp_path: Path):

@@ -2,6 +2,7 @@
 that is gone and comes back. With `--store postgres`, in `make test-team`."""
 
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sqlalchemy import create_engine, insert, text
 from sqlalchemy.pool import NullPool
 
 from app.store import Store, engine, postgres, sqlite
+from app.store.bodies import Unwritable
 from app.store.people import NotSaved, People
 from app.store.shared import SharedDatabase
 from app.store.shared_bodies import SharedBodies
@@ -122,7 +124,7 @@ async def test_a_store_that_is_gone_is_said_at_once_and_found_again(clock: Clock
         server.start()
         database = people._database
         assert isinstance(database, SharedDatabase)
-        database._again = 0.0
+        database._again = bodies._not_before = 0.0
         await people.invite("Ada", "user", "test", HOUR)
         assert not database.trouble
         body.append(b"four\n")
@@ -140,6 +142,7 @@ async def test_a_commit_that_nobody_heard_of_is_not_written_twice(server: Postgr
     body = bodies.create("rec-1")
     body.append(b"one\n")
     body._waiting += b"two\n"  # and it came to its end, but the answer was lost
+    body._certain = False
     with create_engine(postgres.address(url), poolclass=NullPool).begin() as other:
         from app.store.tables import recording_chunks
 
@@ -147,6 +150,40 @@ async def test_a_commit_that_nobody_heard_of_is_not_written_twice(server: Postgr
     body.append(b"three\n")
     assert bodies.open("rec-1").read(0, 99) == b"one\ntwo\nthree\n" and body.size == 14
     bodies.close()
+
+
+async def test_what_several_recordings_have_is_one_transaction_and_none_is_lost_with_the_store():
+    server = Postgres()
+    try:
+        url = server.database()
+        postgres.bring_up(postgres.address(url))
+        bodies = SharedBodies(url)
+        many = [bodies.create(f"rec-{number}") for number in range(5)]
+
+        def add(word: bytes) -> list[Unwritable | None]:
+            return bodies.add([(body, b"%s %d\n" % (word, at)) for at, body in enumerate(many)])
+
+        assert add(b"one") == [None] * 5
+        with psycopg.connect(url) as connection:
+            told = connection.execute("SELECT count(*), count(DISTINCT xmin::text) FROM recording_chunks").fetchone()
+        assert told == (5, 1)
+        server.stop()
+        assert add(b"two") == add(b"three") == [None] * 5
+        assert [body.behind for body in many] == [len(b"two 0\nthree 0\n")] * 5
+        began = time.monotonic()
+        for _ in range(100):
+            bodies.add([(body, b"") for body in many])
+        assert time.monotonic() - began < 10, "who asks again at once is told so without another try"
+        server.start()
+        bodies._not_before = 0.0
+        assert add(b"four") == [None] * 5
+        for at in range(5):
+            read = bodies.open(f"rec-{at}").read(0, 999)
+            assert read == b"".join(b"%s %d\n" % (word, at) for word in (b"one", b"two", b"three", b"four"))
+        assert not any(body.behind for body in many)
+        bodies.close()
+    finally:
+        server.remove()
 
 
 def test_an_address_is_never_shown(clock: Clock):

@@ -210,7 +210,7 @@ class StdioLink:
         on_stderr: Callable[[bytes], None],
         mark: str = "",
     ) -> None:
-        self._child, self._target, self._limits, self._on_stderr = child, target, limits, on_stderr
+        self.child, self._target, self._limits, self._on_stderr = child, target, limits, on_stderr
         self._lines = LineSplitter(limits.message_bytes)
         self._chunks = 0
         self._over = False
@@ -227,19 +227,19 @@ class StdioLink:
         group.start_soon(self._watch)
 
     async def _watch(self) -> None:
-        await self._child.exited.wait()
+        await self.child.exited.wait()
         seen = -1
         # Whoever is still busy with what came before has not looked whether there is more.
-        while seen != self._chunks or not self._child.waits(1):
+        while seen != self._chunks or not self.child.waits(1):
             seen = self._chunks
             await anyio.sleep(bounds.AFTER_EXIT_SECONDS)
         self._over = True
-        self._child.wake(1)
+        self.child.wake(1)
 
     async def receive(self) -> list[Inbound] | None:
         """Lines of stdout, each exactly as written, less its line feed."""
         while not self._over:
-            chunk = await self._child.read(1)
+            chunk = await self.child.read(1)
             if chunk is None:
                 self._over = True
             self._chunks += 1
@@ -252,7 +252,7 @@ class StdioLink:
     async def send(self, raw: bytes, about: Outbound) -> None:
         """One line to stdin. The whole line is handed over before the first wait, so no cancellation can cut it."""
         try:
-            await self._child.write(raw + b"\n")
+            await self.child.write(raw + b"\n")
         except OSError:
             raise LinkError(Trouble("lost", "The server no longer reads its input.")) from None
         if about.delivery is not None:
@@ -268,9 +268,9 @@ class StdioLink:
     async def ended(self) -> Trouble:
         """The exit status, when the child is gone; else that it closed its output."""
         with anyio.move_on_after(bounds.AFTER_EXIT_SECONDS):
-            await self._child.exited.wait()
+            await self.child.exited.wait()
             await self._stderr_over.wait()
-        code = self._child.returncode
+        code = self.child.returncode
         name = Path(self._target.command).name
         if code is None:
             return Trouble("closed-stdout", f"{name} closed its output while it was still running.", _LOOK_AT_STDERR)
@@ -280,7 +280,7 @@ class StdioLink:
         """Every line of stderr, however long, until the child closes it."""
         splitter = LineSplitter(self._limits.stderr_line_bytes * 4)
         try:
-            while (chunk := await self._child.read(2)) is not None:
+            while (chunk := await self.child.read(2)) is not None:
                 for number, line in enumerate(splitter.feed(chunk), 1):
                     self._on_stderr(_start_of(line))
                     if number % bounds.STDERR_AT_ONCE == 0:
@@ -295,7 +295,7 @@ class StdioLink:
         """Close stdin, SIGTERM, SIGKILL, each with its time; then whoever is left of the group and of the family."""
         limits = self._limits
         await self._look_around()
-        self._child.close_input()
+        self.child.close_input()
         if not await self._gone(limits.stdin_close_seconds):
             self._signal(signal.SIGTERM)
             if not await self._gone(limits.terminate_seconds):
@@ -309,8 +309,8 @@ class StdioLink:
 
     async def _gone(self, seconds: float) -> bool:
         with anyio.move_on_after(seconds):
-            await self._child.exited.wait()
-        return self._child.returncode is not None
+            await self.child.exited.wait()
+        return self.child.returncode is not None
 
     async def _all_gone(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
@@ -325,15 +325,15 @@ class StdioLink:
         """Find who descends from the child. One that is seen while its parent lives is known when it is an orphan."""
         if self._mark:
             look = system.descendants_of
-            self._family = await anyio.to_thread.run_sync(look, self._child.pid, self._mark, self._family)
+            self._family = await anyio.to_thread.run_sync(look, self.child.pid, self._mark, self._family)
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._child.pid, number)
+            os.killpg(self.child.pid, number)
 
     def _group_alive(self) -> bool:
         try:
-            os.killpg(self._child.pid, 0)
+            os.killpg(self.child.pid, 0)
         except (ProcessLookupError, PermissionError):
             return False
         return True
