@@ -2,9 +2,10 @@
 
 200 sessions, each with a server that says something five times a second and two open tabs, for ten minutes, with
 PostgreSQL gone for one of them; before, the same with 50, 100, 200 and 400 sessions for a minute each. Measured is the
-time from the moment a message leaves the server until it is in a tab; processor time and memory of the replicas; and
-that nothing is left of it at the end. Everything runs on this machine, what drives it too, so the figures are upper
-bounds.
+time from the moment a message leaves the server until it is in a tab, of all of it and of the time before, without and
+after the store apart; processor time and memory of the replicas; and that nothing is left of it at the end. Memory is
+bounded by what a log keeps, and flat from then on: so logs keep less than by default here, to be full within minutes.
+Everything runs on this machine, what drives it too, so the figures are upper bounds.
 """
 
 import argparse
@@ -25,10 +26,13 @@ from tests.scale.drive import HOST, Client, Team, until
 
 TABS = 2
 RATE = 5
+WEIGHED = 30
+FLAT = 1.05
+"""So much more than halfway may be in use at any later time."""
 LIMITS: dict[str, Any] = {
     "sessions_per_identity": 1000, "sessions": 1000, "streams_per_browser": 4000, "streams": 4000, "connections": 8000,
     "open_files": 16384, "streams_per_identity": 4000, "requests_per_identity": 4000, "requests_per_minute": 0,
-    "calls_per_minute": 0, "recordings_bytes": 64 * 1024**3,
+    "calls_per_minute": 0, "log_messages": 1000, "recordings_bytes": 64 * 1024**3,
     "recordings_per_identity": 10000, "recordings_bytes_per_identity": 64 * 1024**3,
 }  # fmt: skip
 _SENT = re.compile(rb"t=(\d+\.\d{6})")
@@ -106,28 +110,55 @@ async def _tab(port: int, cookie: str, sid: str, heard: Heard, over: asyncio.Eve
         writer.close()
 
 
-async def _listened(
-    team: Team, client: Client, sids: list[str], seconds: float, store_gone: float
-) -> tuple[Heard, set[int]]:
-    heard, over, statuses = Heard(), asyncio.Event(), set[int]()
+@dataclass
+class Listened:
+    """What was heard, and seen meanwhile."""
+
+    phases: dict[str, Heard] = field(default_factory=dict)
+    statuses: set[int] = field(default_factory=set)
+    memory: list[float] = field(default_factory=list)
+    """Of the replicas in MiB, every half minute."""
+
+    @property
+    def all(self) -> Heard:
+        return Heard(
+            [one for heard in self.phases.values() for one in heard.delays],
+            sum(heard.ended for heard in self.phases.values()),
+        )
+
+
+async def _listened(team: Team, client: Client, sids: list[str], seconds: float, store_gone: float) -> Listened:
+    heard, over, found = Heard(), asyncio.Event(), Listened()
     cookie = client.headers["cookie"]
     async with asyncio.TaskGroup() as tabs:
         for sid in sids:
             for _ in range(TABS):
                 tabs.create_task(_tab(team.ports[sid[:2]], cookie, sid, heard, over))
-        await _looking(client, sids, statuses, 5)  # they are opening
-        heard.delays.clear()
+        await _looking(client, sids, found.statuses, 5)  # they are opening
+        tabs.create_task(_weighing(team, found.memory, over))
+
+        async def phase(name: str, lasts: float) -> None:
+            heard.delays, heard.ended = [], 0
+            await _looking(client, sids, found.statuses, lasts)
+            found.phases[name] = Heard(heard.delays, heard.ended)
+
         if store_gone:
-            await _looking(client, sids, statuses, (seconds - store_gone) / 2)
+            await phase("before", (seconds - store_gone) / 2)
             await asyncio.to_thread(team.postgres.stop)
-            await _looking(client, sids, statuses, store_gone)
+            await phase("without the store", store_gone)
             await asyncio.to_thread(team.postgres.start)
-            await _looking(client, sids, statuses, (seconds - store_gone) / 2)
+            await phase("after", (seconds - store_gone) / 2)
         else:
-            await _looking(client, sids, statuses, seconds)
-        kept = Heard(list(heard.delays), heard.ended)
+            await phase("all of it", seconds)
         over.set()
-    return kept, statuses
+    return found
+
+
+async def _weighing(team: Team, memory: list[float], over: asyncio.Event) -> None:
+    while not over.is_set():
+        memory.append((await asyncio.to_thread(Costs.now, team)).memory / 2**20)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(over.wait(), WEIGHED)
 
 
 async def _looking(client: Client, sids: list[str], statuses: set[int], seconds: float) -> None:
@@ -160,8 +191,8 @@ def _closed(client: Client, sids: list[str]) -> None:
 
 def _measured(team: Team, client: Client, sids: list[str], seconds: float, store_gone: float = 0) -> dict[str, float]:
     before, began = Costs.now(team), time.monotonic()
-    heard, statuses = asyncio.run(_listened(team, client, sids, seconds, store_gone))
-    took, after = time.monotonic() - began, Costs.now(team)
+    listened = asyncio.run(_listened(team, client, sids, seconds, store_gone))
+    took, after, heard = time.monotonic() - began, Costs.now(team), listened.all
     found = {
         "sessions": len(sids),
         "events/s": len(heard.delays) / TABS / seconds,
@@ -173,12 +204,19 @@ def _measured(team: Team, client: Client, sids: list[str], seconds: float, store
         "MiB": after.memory / 2**20,
         "grew MiB": (after.memory - before.memory) / 2**20,
         "tabs lost": heard.ended,
-        "5xx": sum(status >= 500 for status in statuses),
+        "5xx": sum(status >= 500 for status in listened.statuses),
     }
     print(
         "  ".join(f"{name} {value:,.1f}" if value % 1 else f"{name} {value:,.0f}" for name, value in found.items()),
         flush=True,
     )
+    if store_gone:
+        for name, one in listened.phases.items():
+            print(f"  {name}: p50 {one.at(0.5):,.1f}  p95 {one.at(0.95):,.1f}  p99 {one.at(0.99):,.1f} ms")
+        told = listened.memory
+        print(f"  memory, every {WEIGHED} s: {', '.join(f'{one:,.0f}' for one in told)} MiB")
+        half = len(told) // 2
+        found["flat"] = max(told[half:]) / max(told[half - 1], 1.0) if half else 1.0
     return found
 
 
@@ -227,6 +265,7 @@ def main() -> int:
             (main_row["p95 ms"] >= 300, "p95 is 300 ms or more"),
             (main_row["5xx"] > 0, "a page answered 5xx"),
             (main_row["tabs lost"] > 0, "a tab lost its stream"),
+            (main_row["flat"] > FLAT, "memory is not flat"),
             (main_row["events/s"] < 0.9 * many * RATE, "not every event arrived"),
         )
         if fault
