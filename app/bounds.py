@@ -234,6 +234,8 @@ PROBE_GRACE_SECONDS = 2.0
 """In which stderr may still speak of a probe that was answered."""
 GIVE_BACK_SECONDS = 1.0
 """How long after large work its memory is given back: what was made is in use for a moment."""
+GIVE_BACK_REST = 20
+"""After everything was looked through for garbage, so many times as long nobody does that again."""
 CONSENTS = 1_000
 """Commands that a person has agreed to start; those that were started least recently are asked about again."""
 SIGNED_OUT_SECONDS = 2.0

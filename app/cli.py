@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from app import __version__, process
+from app import __version__, garbage, process
 from app.configured import FAILED, USAGE, Stop, complain, first_fault, settings_of, shown
 
 # pydantic looks for plugins in every installed package, which costs the start 30 ms, and there are none.
@@ -260,8 +260,7 @@ def _serve_public(settings: Settings, trusted: list[str] | None) -> None:
 
     async def listening() -> None:
         await app.state.loaded.wait()
-        gc.freeze()
-        gc.enable()
+        garbage.begin()
         where = public.public_url or server.url(public)
         _say(f"Parley is at {where}/ for anybody: one session each with the demo server, half an hour, nothing is kept")
 
@@ -345,8 +344,7 @@ def _serve(
                 trouble = fault.message
         if not _say(f"Parley is at {way_in}"):
             complain("the address cannot be shown, because nothing reads the standard output; scripts still get in")
-        gc.freeze()
-        gc.enable()
+        garbage.begin()
         if trouble is not None:
             complain(trouble)
         if settings.open_browser and opening.has_screen():

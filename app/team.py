@@ -158,9 +158,7 @@ def _refuse_without_walls(settings: TeamSettings, found: Isolation) -> None:
 
 def _serve(settings: TeamSettings, walls: Isolation, say: Say) -> None:
     """Serve until a signal. The first start makes the admin's way in."""
-    import gc
-
-    from app import isolation, server
+    from app import garbage, isolation, server
     from app.core.errors import ParleyError
     from app.web.team.app import create_team_app
     from app.web.team.house import House
@@ -189,8 +187,7 @@ def _serve(settings: TeamSettings, walls: Isolation, say: Say) -> None:
             say(fault.message)
         where = f"behind the proxy on {settings.host} port {settings.port}"
         say(f"Parley for a team is at {settings.origin}, {where}, as {settings.replica}")
-        gc.freeze()
-        gc.enable()
+        garbage.begin()
 
     parley = server.Server(application, settings.process(), listening)
     parley.run(sockets)

@@ -32,7 +32,7 @@ FLAT = 1.05
 LIMITS: dict[str, Any] = {
     "sessions_per_identity": 1000, "sessions": 1000, "streams_per_browser": 4000, "streams": 4000, "connections": 8000,
     "open_files": 16384, "streams_per_identity": 4000, "requests_per_identity": 4000, "requests_per_minute": 0,
-    "calls_per_minute": 0, "log_messages": 1000, "recordings_bytes": 64 * 1024**3,
+    "calls_per_minute": 0, "log_messages": 1000, "events": 2000, "recordings_bytes": 64 * 1024**3,
     "recordings_per_identity": 10000, "recordings_bytes_per_identity": 64 * 1024**3,
 }  # fmt: skip
 _SENT = re.compile(rb"t=(\d+\.\d{6})")

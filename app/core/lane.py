@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import gc
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from app import bounds
+from app import bounds, garbage
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,6 +29,16 @@ _lane: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("lan
 _due: WeakKeyDictionary[asyncio.AbstractEventLoop, bool] = WeakKeyDictionary()
 """The loops that will give memory back in a moment, and whether cycles are looked for too. Not a variable of anyio's:
 in a plain callback of the loop there is no task, and anyio may not know then which loop is running."""
+
+
+@dataclass(slots=True)
+class _Pace:
+    next_at: float = 0.0
+    """When to look through everything again at the earliest: everybody waits for that, so it is a small part of the
+    time also where it takes long."""
+
+
+_pace = _Pace()
 
 
 async def apart(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
@@ -51,7 +62,7 @@ def give_back_soon(*, cycles: bool = False) -> None:
     due = _due.get(loop)
     _due[loop] = cycles or bool(due)
     if due is None:
-        loop.call_later(bounds.GIVE_BACK_SECONDS, _give_back_now, loop)
+        loop.call_later(max(bounds.GIVE_BACK_SECONDS, _pace.next_at - loop.time()), _give_back_now, loop)
 
 
 def _give_back_now(loop: asyncio.AbstractEventLoop) -> None:
@@ -64,7 +75,10 @@ def _give_back_now(loop: asyncio.AbstractEventLoop) -> None:
 def _give_back(cycles: bool) -> None:
     """Python frees what a tree took, but the C library keeps most of it, and large buffers too, until it is asked."""
     if cycles:
-        gc.collect()
+        began = time.monotonic()
+        garbage.collect()
+        now = time.monotonic()
+        _pace.next_at = now + (now - began) * bounds.GIVE_BACK_REST
     trim = _trimmer()
     if trim is not None:
         trim(0)

@@ -59,8 +59,8 @@ class Place:
     cleared: int = 0
     bare: set[int] = field(default_factory=set)
     """Messages that were recorded without their bytes."""
-    exchanges: dict[int, tuple[Exchange, Any]] = field(default_factory=dict)
-    """Those that are not over, with what was written of them."""
+    exchanges: dict[int, tuple[Exchange, Any, int]] = field(default_factory=dict)
+    """Those that are not over, with what was written of them, and how many messages they had carried then."""
     logged: int = 0
     """How much the server had logged."""
     inbox: Noun | None = None

@@ -255,7 +255,7 @@ class Recorder:
     def _nouns(self, all_of_it: bool) -> Iterator[Thing]:
         space, place = self._space, self._place
         happened = space.events.since(place.events) if place.events and not all_of_it else None
-        yield from self._exchanges()
+        yield from self._exchanges(all_of_it)
         yield from self._stderr()
         if happened is None:
             for key, noun in states.everything(space):
@@ -323,17 +323,18 @@ class Recorder:
         if things:
             await self._add(scribe.plain(things))
 
-    def _exchanges(self) -> Iterator[Thing]:
+    def _exchanges(self, all_of_it: bool) -> Iterator[Thing]:
         """HTTP requests: each when it begins, and again when more is known of it."""
         place = self._place
         for exchange in self._space.messages.exchanges(place.exchange):
             place.exchange = exchange.seq
-            place.exchanges[exchange.seq] = (exchange, None)
-        for seq, (exchange, before) in list(place.exchanges.items()):
-            now = (exchange.status, exchange.answered_ms, exchange.ended_ms, exchange.error, exchange.carried)
-            if now != before:
+            place.exchanges[exchange.seq] = (exchange, None, 0)
+        for seq, (exchange, before, carried) in list(place.exchanges.items()):
+            now = (exchange.status, exchange.answered_ms, exchange.ended_ms, exchange.error)
+            # A stream carries one message after the other: said when they are twice as many, and at the end.
+            if now != before or exchange.carried >= 2 * carried + 1 or (all_of_it and exchange.carried != carried):
                 yield self._noun(str(seq), exchange)
-                place.exchanges[seq] = (exchange, now)
+                place.exchanges[seq] = (exchange, now, exchange.carried)
             if exchange.ended_ms is not None or exchange.error is not None:
                 del place.exchanges[seq]
         for seq in list(place.exchanges)[: -self._space.limits.exchanges]:

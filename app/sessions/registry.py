@@ -16,7 +16,7 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
-from app import bounds
+from app import bounds, garbage
 from app.core.errors import Conflict, Full, NotAllowed
 from app.core.lane import give_back_soon
 from app.core.links import is_loopback
@@ -311,6 +311,8 @@ class SessionRegistry:
         while True:
             await anyio.sleep(min(bounds.REAP_SECONDS, limits.idle_seconds / 4))
             self._look_at_all(limits.idle_seconds)
+            if garbage.is_due():
+                give_back_soon(cycles=True)
             self.closed.sweep()
             self.start_soon(self.store.requests.sweep)
             self.start_soon(self.store.rules.sweep)
@@ -347,15 +349,11 @@ class SessionRegistry:
         host = f"[{host}]" if ":" in host else host
         return f"{self.settings.public_url or f'http://{host}:{self.settings.port}'}/oauth/callback"
 
-    async def load_vault(self) -> None:
-        """Read the sign-ins that an earlier process has kept, when it has."""
-        if self.settings.keep_sign_ins:
-            await anyio.to_thread.run_sync(self.vault.load)
-
-    def write_vault(self) -> None:
-        """Bring the file of sign-ins up to date, when there is one."""
-        if self.settings.keep_sign_ins and not self.closing:
-            self.start_soon(anyio.to_thread.run_sync, self.vault.write)
+    def write_vault(self, owner: str, server: str) -> None:
+        """Bring what is kept of sign-ins up to date, where something is."""
+        self.vault.changed(owner, server)
+        if not self.closing:
+            self.start_soon(self.vault.keep, owner, server)
 
     # ---- consent and memory
 

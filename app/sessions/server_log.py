@@ -10,6 +10,7 @@ import json
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from sys import intern
 from typing import Any
 
 from app import bounds
@@ -52,8 +53,9 @@ class ServerLog:
         data = params.get("data")
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str)
         level, name = params.get("level"), params.get("logger")
-        logger = name[:200] if isinstance(name, str) else ""
-        said = level[:40] if isinstance(level, str) else json.dumps(level)[:40]
+        # The same few words come again and again, each time as another text.
+        logger = intern(name[:200]) if isinstance(name, str) else ""
+        said = intern(level[:40] if isinstance(level, str) else json.dumps(level)[:40])
         shown = text[: bounds.SERVER_LOG_TEXT]
         self._lines.append(LogLine(self.count, seq, at, said, logger, shown, len(text) - len(shown)))
         if logger in self.loggers or len(self.loggers) < bounds.SERVER_LOGGERS:

@@ -130,7 +130,7 @@ class SignIns:
         if flow is not None:
             key = server_key(self._target().url)
             self._registry.vault.forget(self._session.owner, key, flow.known.issuer)
-            self._registry.write_vault()
+            self._registry.write_vault(self._session.owner, key)
         self._let_go()
         # Neither what the server wanted last nor what was asked for then: the next sign-in begins at the beginning.
         self.current = new_sign_in(current.server, "asked", current.grant)
@@ -205,8 +205,9 @@ class SignIns:
 
     async def _kept(self, target: HttpTarget) -> bool:
         """Whether somebody signed in here before, so that perhaps nobody has to now."""
-        await self._registry.load_vault()
-        return self._registry.vault.knows(self._session.owner, server_key(target.url))
+        vault, owner, key = self._registry.vault, self._session.owner, server_key(target.url)
+        await vault.bring(owner, key)
+        return vault.knows(owner, key)
 
     async def _settled(self, refusal: Refusal) -> bool:
         """Wait until somebody has signed in, or will not; the call that waits has all the time it had before. Whoever
@@ -363,13 +364,13 @@ class SignIns:
         """What runs the steps, loaded with the SDK on the first need of it; None when nobody wants it any more."""
         await self._registry.until_ready()
         await anyio.to_thread.run_sync(import_module, "app.protocol.oauth.flow")
-        await self._registry.load_vault()
+        key, owner, vault = server_key(target.url), self._session.owner, self._registry.vault
+        await vault.bring(owner, key)
         if self.current is not current:
             return None
         from app.protocol.oauth.asking import Asker
         from app.protocol.oauth.flow import Flow
 
-        key, owner, vault = server_key(target.url), self._session.owner, self._registry.vault
         asker = Asker(target, self._registry.egress, self._session.messages)
         asker.hide(*target.secret_values)
         auth = target.auth if isinstance(target.auth, OAuth | ClientCredentials) else OAuth(kind="oauth")
@@ -400,13 +401,13 @@ class SignIns:
         key = server_key(self._target().url)
         if flow.grant is not None and state == "signed_in":
             self._registry.vault.put(session.owner, key, flow.grant)
-            self._registry.write_vault()
+            self._registry.write_vault(session.owner, key)
             session.signed_in()
         elif flow.known.token is None and any(
             one.id == "revocation" and one.state == "done" for one in flow.sign_in.steps
         ):
             self._registry.vault.forget(session.owner, key, flow.known.issuer)
-            self._registry.write_vault()
+            self._registry.write_vault(session.owner, key)
         self._changed()
 
     async def _expire(self, flow: Flow, state: str) -> None:

@@ -61,10 +61,11 @@ class Sealed:
         self._cipher = cipher(key)
         self._kept = dict(await self._database.look(_read) or ())
 
-    async def refresh(self) -> None:
-        """Read again what another replica has changed."""
+    async def refresh(self) -> bool:
+        """Read again what another replica has changed; whether that could be done."""
         found = await self._database.look(_read)
         self._kept = self._kept if found is None else dict(found)
+        return found is not None
 
     def names(self, person: str, entry: str, where: str = "") -> frozenset[str]:
         """What of an entry's variables somebody has given already."""

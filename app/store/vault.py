@@ -1,4 +1,5 @@
-"""Tokens of sign-ins, by person, server and issuer: in memory, and encrypted on disk where somebody wants that.
+"""Tokens of sign-ins, by person, server and issuer: in memory, and where somebody wants that encrypted on disk, or in
+the store that the replicas of a team share.
 
 The key stands in a file of its own that only its owner can read, or in the environment. Whoever has the one file
 without the other has nothing; a key that is lost costs the tokens, and nothing else: one signs in again. Never raises
@@ -13,7 +14,9 @@ import os
 from collections import OrderedDict
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import anyio.to_thread
 
 from app import bounds
 from app.core.grants import Client, Grant, Token
@@ -28,6 +31,19 @@ KEY_FILE: Final = "sign-ins.key"
 _Key = tuple[str, str, str]
 
 
+class Elsewhere(Protocol):
+    """Where the replicas of a team keep what each of them knows."""
+
+    async def read(self, owner: str, server: str) -> None:
+        """Have the vault know what any replica does."""
+
+    async def write(self, owner: str, server: str) -> None:
+        """Have every replica know what this one does."""
+
+    def changed(self, owner: str, server: str) -> None:
+        """This one knows more than the others, until it was written."""
+
+
 class Vault:
     """What signing in has brought, of all people of this process."""
 
@@ -35,6 +51,8 @@ class Vault:
         self._directory, self._key = directory if keep else None, key
         self._grants: OrderedDict[_Key, Grant] = OrderedDict()
         self._loaded = self._directory is None
+        self.elsewhere: Elsewhere | None = None
+        """Where replicas share it; then nothing is kept on this disk."""
         self.trouble = ""
         """Why nothing is written, as a sentence without its beginning; empty while it works."""
 
@@ -56,16 +74,38 @@ class Vault:
         try:
             plain = cipher(self._secret()).decrypt(path.read_bytes())
             for one in json.loads(plain):
-                grant = Grant(_client(one["client"]), _token(one["token"]))
-                self._grants.setdefault((one["owner"], one["server"], one["issuer"]), grant)
+                self._grants.setdefault((one["owner"], one["server"], one["issuer"]), grant_of(one))
         except InvalidToken:
             logger.warning("the kept sign-ins were encrypted with another key: people sign in again")
         except (OSError, ValueError, KeyError, TypeError) as fault:
             logger.warning("the kept sign-ins cannot be read: %s", type(fault).__name__)
 
+    async def bring(self, owner: str, server: str) -> None:
+        """Know what was kept for this person and this server."""
+        if self.elsewhere is not None:
+            await self.elsewhere.read(owner, server)
+        elif not self._loaded:
+            await anyio.to_thread.run_sync(self.load)
+
+    async def keep(self, owner: str, server: str) -> None:
+        """Keep what is known now, where something is kept."""
+        if self.elsewhere is not None:
+            await self.elsewhere.write(owner, server)
+        elif self._directory is not None:
+            await anyio.to_thread.run_sync(self.write)
+
+    def changed(self, owner: str, server: str) -> None:
+        """What is known has changed, and is about to be kept."""
+        if self.elsewhere is not None:
+            self.elsewhere.changed(owner, server)
+
     def knows(self, owner: str, server: str) -> bool:
         """Whether this person has signed in to this server before, wherever that was."""
         return any(key[:2] == (owner, server) for key in self._grants)
+
+    def of(self, owner: str, server: str) -> dict[str, Grant]:
+        """What this person has for this server, by issuer."""
+        return {key[2]: grant for key, grant in self._grants.items() if key[:2] == (owner, server)}
 
     def get(self, owner: str, server: str, issuer: str) -> Grant | None:
         """What this person has for this server from this issuer, and from no other (R5-64, R5-76)."""
@@ -140,9 +180,7 @@ def write_private(path: Path, content: bytes) -> None:
     beside.replace(path)
 
 
-def _client(found: dict[str, Any]) -> Client:
-    return Client(**found)
-
-
-def _token(found: dict[str, Any]) -> Token:
-    return Token(**{**found, "scopes": tuple(found["scopes"])})
+def grant_of(found: dict[str, Any]) -> Grant:
+    """What `asdict` made of a grant, as one again. Raises KeyError, TypeError."""
+    token = found["token"]
+    return Grant(Client(**found["client"]), Token(**{**token, "scopes": tuple(token["scopes"])}))

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import psycopg
 import pytest
 
 from tests import postgres
@@ -39,12 +40,13 @@ def phone(team: Team) -> Client:
 
 @pytest.mark.requirement("S19", "T28")
 def test_an_answer_of_an_authorization_server_finds_the_replica_that_waits_for_it(team: Team):
-    grace, mallory = team.enter("Grace"), team.enter("Mallory")
+    mallory = team.enter("Mallory")
     for name in team.names:
+        grace = team.enter(f"Grace of {name}")
         made = team.past(name, grace).post("/dial", json={"url": team.harbour.resource})
         assert made.status_code == 201, made.text
         path = made.json()["url"]
-        waiting = until(lambda path=path: _waits(grace, path), "the sign-in")  # type: ignore[misc]
+        waiting = until(partial(_waits, grace, path), "the sign-in")
         assert waiting["redirect_uri"] == f"https://{HOST}/oauth/callback", "one address for all of them"
         (state,) = parse_qs(urlsplit(waiting["authorization_url"]).query)["state"]
         assert state.startswith(f"{name}-")
@@ -58,9 +60,49 @@ def test_an_answer_of_an_authorization_server_finds_the_replica_that_waits_for_i
         assert (lost.status_code, "does not answer any more" in lost.text) == (410, True), "and no further"
         assert grace.get(path + "/sign-in").json()["state"] == "waiting", "none of that used it up"
         assert grace.get(there, headers=COMES_BACK).status_code == 200
-        until(lambda path=path: grace.get(path).json()["connection"]["state"] == "ready", "the connection")  # type: ignore[misc]
+        until(partial(_is_ready, grace, path), "the connection")
         assert grace.get(there, headers=COMES_BACK).status_code == 400, "once"
         grace.post(f"{path}/close")
+
+
+@pytest.mark.requirement("S19", "T28")
+def test_who_signed_in_on_one_replica_is_signed_in_on_the_other_and_nobody_else_is(team: Team):
+    grace, mallory = team.enter("Grace who signs in"), team.enter("Mallory who does not")
+    resource, (first, second) = team.harbour.resource, team.names
+
+    def dialled(who: Client, name: str) -> str:
+        made = team.past(name, who).post("/dial", json={"url": resource})
+        assert made.status_code == 201, made.text
+        return str(made.json()["url"])
+
+    here = dialled(grace, first)
+    waiting = until(lambda: _waits(grace, here), "the sign-in")
+    back = below(team.harbour.allow(waiting["authorization_url"]))
+    assert team.past(first, grace).get(back, headers=COMES_BACK).status_code == 200
+    until(partial(_is_ready, grace, here), "the connection")
+
+    there = dialled(grace, second)
+    until(partial(_is_ready, grace, there), "the connection without a sign-in")
+    theirs = dialled(mallory, second)
+    assert until(partial(_waits, mallory, theirs), "the sign-in of somebody else")
+    mallory.post(f"{theirs}/close")
+    with psycopg.connect(team.url) as connection:
+        rows = connection.execute("SELECT entry, name, sealed FROM sealed").fetchall()
+    kept = [row for row in rows if resource in row[0]]
+    assert kept
+    told = str(rows)
+    assert not any(secret in told for secret in team.harbour.secrets), "the store has no token that it can read"
+    assert not [*team.folder.rglob("sign-ins*")], "nor has a disk"
+
+    assert grace.post(f"{there}/sign-in/forget").status_code == 200
+    again = dialled(grace, first)
+    assert until(lambda: _waits(grace, again), "the sign-in, for it was forgotten elsewhere")
+    for path in (here, there, again):
+        grace.post(f"{path}/close")
+
+
+def _is_ready(client: Client, path: str) -> bool:
+    return bool(client.get(path).json()["connection"]["state"] == "ready")
 
 
 def _waits(client: Client, path: str) -> dict[str, str] | None:
@@ -227,3 +269,18 @@ def test_calls_of_a_minute_are_those_of_all_replicas(tmp_path: Path):
 def _called(client: Client, sid: str) -> int:
     echo = {"method": "tools/call", "params": {"name": "echo", "arguments": {}}}
     return client.post(f"/s/{sid}/calls", json=echo).status_code
+
+
+@pytest.mark.requirement("T20", "S41")
+def test_requests_of_a_minute_are_those_of_all_replicas(tmp_path: Path):
+    postgres.needed()
+    program("nginx")
+    with Team(tmp_path, "nginx", requests_per_minute=60) as team:
+        grace, ada = team.enter("Grace"), team.enter("Ada")
+        at_r1, at_r2 = (team.past(name, grace) for name in ("r1", "r2"))
+        said = [at_r1.get("/me").status_code for _ in range(50)]
+        assert set(said) == {200}, "fewer than the limit"
+        # Those of r1 come to r2 once a second; from then on both count together.
+        until(lambda: at_r2.get("/me").status_code == 429, "r2 counting those of r1")
+        until(lambda: at_r1.get("/me").status_code == 429, "and r1 those of r2")
+        assert team.past("r1", ada).get("/me").status_code == 200, "others do not feel it"

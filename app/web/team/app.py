@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 
 from app.protocol.links.confined import opener
 from app.sessions import SessionRegistry
+from app.store.shared_sign_ins import SharedSignIns
 from app.team_settings import TeamSettings
 from app.web.app import Door, create_app
 from app.web.door import public
@@ -65,6 +66,8 @@ def create_team_app(house: House) -> Starlette:
     app = create_app(settings.process(), registry, door=door)
     app.state.house, app.state.provider = house, provider
     app.state.sign_in = _button(settings)
+    if house.database.is_shared:
+        registry.vault.elsewhere = SharedSignIns(registry.vault, house.sealed)
     keeper = app.state.keeper = Keeper(house, registry)
     inner = app.router.lifespan_context
 
