@@ -61,6 +61,8 @@ RECORDING_SYNC_SECONDS, RECORDING_END_SECONDS = 5.0, 10.0
 """How often the disk is told to keep what it was given; how long the end of a recording may take."""
 RECORDING_ANSWER_SECONDS = 60.0
 """How long the process that masks may take for one portion."""
+RECORDING_KEEP_SECONDS = 4.0
+"""How long all recordings wait for a disk or a store to take their lines; then it is left behind."""
 RECORDINGS = 10_000
 RECORDING_TITLE, RECORDING_NOTES, RECORDING_TAGS, RECORDING_TAG = 200, 10_000, 20, 40
 RECORDING_WAITING = 4 * 1024 * 1024

@@ -51,9 +51,11 @@ def is_due() -> bool:
 
 
 def _resident() -> int:
-    """How much memory the process takes; 0 where the system does not say so cheaply."""
+    """How much memory the process takes; where the system does not say so, the most that it ever took."""
     if not sys.platform.startswith("linux"):
-        return 0
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

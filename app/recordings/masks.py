@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache
 from html import escape
 from typing import Any, Final
@@ -147,8 +148,9 @@ class Masks:
     def value(self, value: Any, *, typed: bool = False) -> Any:
         """A JSON value without its secrets; the very same object when there are none."""
         wanted = self._names or self._globs or self._pointers  # then any name may be meant
-        if not wanted and _is_clean(value, _SOUNDS_TYPED if typed else _SOUNDS, self._sought, _DEEPEST):
-            return value
+        with suppress(RecursionError):  # nested deep: a close look says how deep is too deep
+            if not wanted and _is_clean(value, _SOUNDS_TYPED if typed else _SOUNDS, self._sought, _DEEPEST):
+                return value
         return self._walk(value, (), typed, _DEEPEST)
 
     def _walk(self, value: Any, at: tuple[str, ...], typed: bool, depth: int) -> Any:
@@ -307,7 +309,10 @@ def _is_clean(value: Any, sounds: _Sounds, sought: list[str], depth: int) -> boo
                 return False
         return True
     if type(value) is list:
-        return all(_is_clean(one, sounds, sought, depth - 1) for one in value)
+        for one in value:  # noqa: SIM110 (a generator takes a place on the stack: what is nested deep would not fit)
+            if not _is_clean(one, sounds, sought, depth - 1):
+                return False
+        return True
     return type(value) is not str or (_is_clean_text(value) and not _has_one(value, sought))
 
 

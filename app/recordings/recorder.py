@@ -213,7 +213,7 @@ class Recorder:
         )
         self.recording = self._store.note(self.recording)
         if self._entered:
-            with suppress(ScribeGone):
+            with suppress(ScribeGone), anyio.move_on_after(bounds.RECORDING_END_SECONDS):
                 await self._scribe.ask("close", self.recording.id, None)
             await self._scribe.leave()
         with anyio.move_on_after(bounds.RECORDING_END_SECONDS):

@@ -23,7 +23,7 @@ from app.protocol.links.stdio import StdioLink, open_stdio
 from app.recordings import scribe
 from app.recordings.portions import Portion
 from app.settings import Limits
-from app.store.bodies import Body
+from app.store.bodies import Body, Unwritable
 from app.store.recordings import Recordings
 
 logger = logging.getLogger("parley.recordings")
@@ -72,6 +72,9 @@ class Scribe:
         self._users = 0
         self._jobs: deque[_Job] = deque()
         self._more = Signal()
+        self._to_keep: deque[tuple[list[_Job], list[Any]]] = deque()
+        """What is masked, with what came of it."""
+        self._masked = Signal()
 
     @property
     def pid(self) -> int | None:
@@ -108,6 +111,7 @@ class Scribe:
                 link.start(group)
                 self._link = link
                 group.start_soon(self._carry, link, needed)
+                group.start_soon(self._keeping)
                 started.set()
                 await needed.wait()
                 group.cancel_scope.cancel()
@@ -155,7 +159,12 @@ class Scribe:
                     with anyio.fail_after(bounds.RECORDING_ANSWER_SECONDS):
                         await link.child.write(scribe.packed([job.portion for job in batch]))
                         answers = scribe.unpacked(await _answer(link))
-                    await self._keep(batch, answers)
+                    plain = [(job, one) for job, one in zip(batch, answers, strict=True) if job.body is None]
+                    await self._keep([job for job, _ in plain], [one for _, one in plain])
+                    rest = [(job, one) for job, one in zip(batch, answers, strict=True) if job.body is not None]
+                    if rest:
+                        self._to_keep.append(([job for job, _ in rest], [one for _, one in rest]))
+                        self._masked.set()
                     batch = self._next()
         except (OSError, EOFError, TimeoutError):
             needed.set()
@@ -172,6 +181,26 @@ class Scribe:
                 size += job.size
         return batch
 
+    async def _keeping(self) -> None:
+        """Adds lines to where they belong, beside the masking: a disk that hangs stops neither that nor who begins."""
+        batch = list[_Job]()
+        try:
+            while True:
+                await self._masked.wait()
+                self._masked = Signal()
+                while self._to_keep:
+                    batch, answers = self._to_keep.popleft()
+                    try:
+                        await self._keep(batch, answers)
+                    except Exception as fault:  # of ours: it costs those whose lines these were
+                        logger.exception("adding to recordings failed inside Parley")
+                        for job in batch:
+                            job.end(Unwritable(f"Parley itself failed: {type(fault).__name__}"))
+        finally:
+            for job in (*batch, *(job for waiting, _ in self._to_keep for job in waiting)):
+                job.end(ScribeGone(_ENDED))
+            self._to_keep.clear()
+
     async def _keep(self, batch: list[_Job], answers: list[Any]) -> None:
         """Add the lines to where they belong, and tell whoever waits."""
         adding = list[tuple[_Job, Body]]()
@@ -184,8 +213,8 @@ class Scribe:
                 adding.append((job, job.body))
         if adding:
             many = [(body, job.lines) for job, body in adding]
-            for (job, _), fault in zip(adding, await self._recordings.add(many), strict=True):
-                job.fault = fault
+            for (job, _), wrong in zip(adding, await self._recordings.add(many), strict=True):
+                job.fault = wrong
         for job in batch:
             job.end()
 

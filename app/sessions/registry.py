@@ -314,6 +314,8 @@ class SessionRegistry:
             if garbage.is_due():
                 give_back_soon(cycles=True)
             self.closed.sweep()
+            if self.vault.elsewhere is not None and self.vault.elsewhere.waits:
+                self.start_soon(self.vault.elsewhere.again)
             self.start_soon(self.store.requests.sweep)
             self.start_soon(self.store.rules.sweep)
 

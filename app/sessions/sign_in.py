@@ -188,7 +188,7 @@ class SignIns:
         if flow is not None and token is not None and token.refresh and await self._renew(flow, token.access):
             return True
         current = self._challenged(target, refusal, bearer)
-        alone = current.grant == "client_credentials" or await self._kept(target)
+        alone = current.grant == "client_credentials" or bool(await self._kept(target))
         if session.info.state == "connecting" and not alone:
             return False
         return await self._settled(refusal)
@@ -203,11 +203,11 @@ class SignIns:
             return bearer is not None and bearer.get("error") == "insufficient_scope"
         return bearer is not None or not challenges(refusal.challenges)
 
-    async def _kept(self, target: HttpTarget) -> bool:
-        """Whether somebody signed in here before, so that perhaps nobody has to now."""
-        vault, owner, key = self._registry.vault, self._session.owner, server_key(target.url)
-        await vault.bring(owner, key)
-        return vault.knows(owner, key)
+    async def _kept(self, target: HttpTarget) -> dict[str, Grant]:
+        """What signing in here before has brought, so that perhaps nobody has to now; by issuer."""
+        owner, key = self._session.owner, server_key(target.url)
+        await self._registry.vault.bring(owner, key)
+        return self._registry.vault.of(owner, key)
 
     async def _settled(self, refusal: Refusal) -> bool:
         """Wait until somebody has signed in, or will not; the call that waits has all the time it had before. Whoever
@@ -353,7 +353,8 @@ class SignIns:
         try:
             async with self._lock:
                 token = flow.known.token
-                if token is not None and token.access == refused:
+                kept = (await self._kept(self._target())).get(flow.known.issuer)
+                if token is not None and token.access == refused and not flow.adopt(kept):
                     await flow.alone("token" if isinstance(flow.auth, ClientCredentials) else "refresh")
                     self._after(flow)
         finally:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -18,6 +20,8 @@ from app import bounds
 
 if TYPE_CHECKING:
     import sqlite3
+
+logger = logging.getLogger("parley.store")
 
 FOLDER: Final = "recordings"
 _SUFFIX: Final = ".jsonl"
@@ -63,8 +67,11 @@ class Bodies(Protocol):
     def open(self, rid: str) -> Body:
         """One to be read. Raises KeyError when there is none, Unwritable when it cannot be read."""
 
-    def add(self, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
-        """Add bytes to several of them in one go; of each, why it could not be done."""
+    def add(self, adding: Adding) -> None:
+        """Add bytes to several of them in one go."""
+
+    def late(self) -> Unwritable | None:
+        """What to say of one that nobody waits for any longer; nothing where bytes wait here and are added later."""
 
     def replace(self, rid: str, by: str) -> None:
         """Put one in the place of another; nothing is left of that one."""
@@ -89,16 +96,30 @@ def open_bodies(directory: Path, kept_in: str, url: str = "") -> Bodies:
     return FileBodies(directory / FOLDER)
 
 
-def add_each(many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
+@dataclass(slots=True)
+class Adding:
+    """Bytes for several bodies, and how far they are."""
+
+    many: Sequence[tuple[Body, bytes]]
+    done: list[Unwritable | None] = field(default_factory=list)
+    """Of each that is done, in order, why it could not be: by that it is known which one hangs."""
+    left: bool = False
+    """Nobody waits for it any longer: what is not begun is not done."""
+
+
+def add_each(adding: Adding) -> None:
     """Add bytes to several bodies, one after the other: where one fails, the others go on."""
-    faults: list[Unwritable | None] = []
-    for body, data in many:
+    for body, data in adding.many:
+        if adding.left:
+            return
         try:
             body.append(data)
-            faults.append(None)
+            adding.done.append(None)
         except Unwritable as fault:
-            faults.append(fault)
-    return faults
+            adding.done.append(fault)
+        except Exception as fault:  # of ours, or no memory: it costs this one
+            logger.exception("adding to a recording failed inside Parley")
+            adding.done.append(Unwritable(f"Parley itself failed: {type(fault).__name__}"))
 
 
 def words(where: Path, fault: OSError) -> str:
@@ -144,8 +165,11 @@ class FileBodies:
             raise Unwritable(words(path, fault)) from fault
         return FileBody(path, opened)
 
-    def add(self, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
-        return add_each(many)
+    def add(self, adding: Adding) -> None:
+        add_each(adding)
+
+    def late(self) -> Unwritable | None:
+        return Unwritable(f"{self.where} does not answer")
 
     def replace(self, rid: str, by: str) -> None:
         try:
@@ -251,8 +275,11 @@ class ChunkBodies:
                 raise KeyError(rid)
         return ChunkBody(self._path, file, rid)
 
-    def add(self, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
-        return add_each(many)
+    def add(self, adding: Adding) -> None:
+        add_each(adding)
+
+    def late(self) -> Unwritable | None:
+        return Unwritable(f"{self.where} does not answer")
 
     def replace(self, rid: str, by: str) -> None:
         with contextlib.closing(self._connected()) as file, _plain(self._path):

@@ -31,6 +31,8 @@ _CONNECT_SECONDS: Final = 3
 _LOCK: Final = 0x5061726C6579
 """Who brings the tables up to date holds this; replicas that start at the same moment wait for each other."""
 _OPTIONS: Final = "-c statement_timeout=5000 -c lock_timeout=4000 -c idle_in_transaction_session_timeout=30000"
+_NETWORK: Final = {"tcp_user_timeout": 10_000, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2}
+"""A machine that is gone without a word is noticed within seconds."""
 _PATIENT: Final = "-c statement_timeout=0 -c lock_timeout=60000"
 """Of whoever brings tables up to date."""
 OLDEST: Final = 10
@@ -64,7 +66,12 @@ def shown(url: URL) -> str:
 
 def _arguments(url: URL, options: str = _OPTIONS) -> dict[str, Any]:
     given = url.query.get("options", "")
-    return {"connect_timeout": _CONNECT_SECONDS, "options": f"{given} {options}".strip(), "application_name": "parley"}
+    return {
+        "connect_timeout": _CONNECT_SECONDS,
+        "options": f"{given} {options}".strip(),
+        "application_name": "parley",
+        **_NETWORK,
+    }
 
 
 # ------------------------------------------------------------------------------------------------------------ writing

@@ -27,7 +27,7 @@ from app import bounds
 from app.core.errors import Gone, Invalid, NotAllowed
 from app.core.times import LAST_MOMENT
 from app.settings import MIB, Limits
-from app.store.bodies import Bodies, Body, Unwritable, open_bodies
+from app.store.bodies import Adding, Bodies, Body, Unwritable, open_bodies
 from app.store.database import Database
 
 if TYPE_CHECKING:
@@ -273,9 +273,21 @@ class Recordings:
         return await anyio.to_thread.run_sync(lambda: work(*arguments), abandon_on_cancel=True, limiter=self._lane)
 
     async def add(self, many: list[tuple[Body, bytes]]) -> list[Unwritable | None]:
-        """Add bytes to several bodies; of each, why it could not be done."""
-        faults: list[Unwritable | None] = await self.in_thread(self.bodies.add, many)
-        return faults
+        """Add bytes to several bodies; of each, why it could not be done. One that hangs is left behind, and costs the
+        others a moment."""
+        faults: list[Unwritable | None] = []
+        while len(faults) < len(many):
+            adding = Adding(many[len(faults) :])
+            with anyio.move_on_after(bounds.RECORDING_KEEP_SECONDS) as late:
+                await self.in_thread(self.bodies.add, adding)
+            adding.left = late.cancelled_caught
+            faults += list(adding.done)
+            if late.cancelled_caught:
+                fault = self.bodies.late()
+                if fault is None:
+                    return [None] * len(many)
+                faults.append(fault)
+        return faults[: len(many)]
 
     async def close(self) -> None:
         """Let go of where their bytes are."""

@@ -127,7 +127,7 @@ class Sealed:
         if gone and not await self._database.work(write):
             raise NotSaved(f"This could not be saved: {self._database.trouble}")
         for key in gone:
-            del self._kept[key]
+            self._kept.pop(key, None)
         return len(gone)
 
     def text(self, whose: str, what: str) -> str:

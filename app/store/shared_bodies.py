@@ -17,7 +17,7 @@ import psycopg
 
 from app import bounds
 from app.store import postgres
-from app.store.bodies import Body, Unwritable, add_each
+from app.store.bodies import Adding, Unwritable, add_each
 
 _SIZE = "SELECT start + octet_length(data) FROM recording_chunks WHERE recording = %s ORDER BY start DESC LIMIT 1"
 _READ = """SELECT start, data FROM recording_chunks
@@ -33,6 +33,8 @@ class SharedBodies:
         self._connections = postgres.Connections(postgres.address(url))
         self.where = postgres.shown(postgres.address(url))
         self._not_before = 0.0
+        self.lost = 0
+        """How often the store was gone: another one may answer in its place, which has less."""
 
     def create(self, rid: str) -> SharedBody:
         return SharedBody(self, self._connections, rid, new=True)
@@ -44,28 +46,42 @@ class SharedBodies:
                 raise KeyError(rid)
         return SharedBody(self, self._connections, rid)
 
-    def add(self, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
-        """Add bytes to several, in one transaction; where that fails, to each by itself."""
-        ours = [(body, data) for body, data in many if isinstance(body, SharedBody)]
-        for body, data in ours:
-            body.wait(data)
+    def add(self, adding: Adding) -> None:
+        """Add bytes to several, in one transaction; where that fails, to each by itself. They wait here before the
+        store is asked: one that does not answer costs nothing but that."""
+        bodies = [body for body, _ in adding.many if isinstance(body, SharedBody)]
+        for body, data in adding.many:
+            if isinstance(body, SharedBody):
+                body.wait(data)
         try:
-            self._together([body for body, _ in ours])
+            self._together(bodies)
         except Away:
-            return [None] * len(many)  # it waits
+            pass
         except Unwritable:
-            return add_each([(body, b"") for body, _ in many])
-        return [None] * len(many)
+            each = Adding([(body, b"") for body in bodies])
+            add_each(each)
+            adding.done += each.done
+            return
+        adding.done += [None] * len(bodies)
+
+    def late(self) -> Unwritable | None:
+        """They wait, and are added when the store answers."""
+        return None
 
     def _together(self, bodies: Sequence[SharedBody]) -> None:
+        """Of those that are not in another transaction, as many as are good in one; the others go with the next."""
         with contextlib.ExitStack() as held:
-            for body in sorted(set(bodies), key=id):
-                held.enter_context(body.one)
+            mine, size = list[SharedBody](), 0
+            for body in bodies:
+                if size < bounds.SCRIBE_BATCH and body not in mine and body.one.acquire(blocking=False):
+                    held.callback(body.one.release)
+                    mine.append(body)
+                    size += body.behind
             with self.transaction() as connection:
-                rows = [row for body in bodies for row in body.rows(connection)]
+                rows = [row for body in mine for row in body.rows(connection)]
                 if rows:
                     connection.cursor().executemany(_ADD, rows)
-            for body in bodies:
+            for body in mine:
                 body.added()
 
     @contextlib.contextmanager
@@ -79,6 +95,7 @@ class SharedBodies:
                 yield connection
         except Away:
             self._not_before = time.monotonic() + bounds.STORE_RETRY_SECONDS
+            self.lost += 1
             raise
 
     def replace(self, rid: str, by: str) -> None:
@@ -102,12 +119,15 @@ class SharedBody:
         self._home, self._connections, self._rid = home, connections, rid
         self._written: int | None = 0 if new else None
         """How many bytes the store has, where this process writes them."""
-        self._certain = new
-        """Whether the store has just that: a transaction may have come to its end without our hearing of it."""
+        self._certain: int | None = home.lost if new else None
+        """Whether the store has just that, unless it was gone since: a transaction may have come to its end without our
+        hearing of it."""
         self._waiting = bytearray()
         self._offered = 0
         """How many of those that wait are in the transaction that is under way."""
+        self._filling = threading.Lock()
         self.one = threading.Lock()
+        """Whoever writes to the store holds it. To wait here takes none of it."""
 
     @property
     def behind(self) -> int:
@@ -140,26 +160,29 @@ class SharedBody:
 
     def wait(self, data: bytes) -> None:
         """These are to be added."""
-        with self.one:
+        with self._filling:
             self._waiting += data
 
     def rows(self, connection: psycopg.Connection[Any]) -> list[tuple[str, int, bytes]]:
         """What waits, as rows that follow what the store has. Whoever asks holds `one`, until it was told `added`."""
-        if not self._certain:
+        if self._certain != self._home.lost:
             there = self._in(connection)
-            if self._written is not None and there > self._written:
-                del self._waiting[: there - self._written]
-            self._written = there
-        self._certain = False
-        start, data, step = self._written or 0, bytes(self._waiting), bounds.RECORDING_CHUNK
+            with self._filling:
+                if self._written is not None and there > self._written:
+                    del self._waiting[: there - self._written]
+                self._written = there
+        self._certain = None
+        with self._filling:
+            start, data, step = self._written or 0, bytes(self._waiting), bounds.RECORDING_CHUNK
         self._offered = len(data)
         return [(self._rid, start + at, data[at : at + step]) for at in range(0, len(data), step)]
 
     def added(self) -> None:
         """The transaction came to its end: the store has these rows."""
-        self._written = (self._written or 0) + self._offered
-        del self._waiting[: self._offered]
-        self._certain = True
+        with self._filling:
+            self._written = (self._written or 0) + self._offered
+            del self._waiting[: self._offered]
+        self._certain = self._home.lost
 
     def _add(self) -> None:
         if self._waiting:

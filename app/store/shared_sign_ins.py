@@ -10,17 +10,31 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import asdict
-from typing import Final
+from hashlib import sha256
 
+import anyio
+
+from app import bounds
 from app.core.errors import NotAllowed
+from app.core.grants import Grant
 from app.store.people import NotSaved
 from app.store.sealed import Sealed
 from app.store.vault import Vault, grant_of
 
 logger = logging.getLogger("parley.store")
 
-_ENTRY: Final = "sign-in "
-"""Before the address of a server: no entry of a catalogue is called like that."""
+_Pair = tuple[str, str]
+"""Somebody, and the address of a server."""
+
+
+def _entry(server: str) -> str:
+    """Under what name the sign-ins to a server stand: an address may have a secret in it, and any length. No entry of a
+    catalogue is called like that."""
+    return f"sign-in {_short(server)}"
+
+
+def _short(text: str) -> str:
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 class SharedSignIns:
@@ -28,12 +42,20 @@ class SharedSignIns:
 
     def __init__(self, vault: Vault, sealed: Sealed) -> None:
         self._vault, self._sealed = vault, sealed
-        self._unsaved: set[tuple[str, str]] = set()
-        """Of whom and of which servers this replica alone knows how it stands."""
+        self._unsaved: dict[_Pair, int] = {}
+        """Of whom and of which servers this replica alone knows how it stands; and how often that changed."""
+        self._known: dict[_Pair, set[str]] = {}
+        """The issuers that were known when the store was last asked or told: which are not any more were forgotten."""
+        self._one = anyio.Lock()
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is still to be written."""
+        return bool(self._unsaved)
 
     def changed(self, owner: str, server: str) -> None:
         """This replica knows more than the others, until it was written."""
-        self._unsaved.add((owner, server))
+        self._unsaved[owner, server] = self._unsaved.get((owner, server), 0) + 1
 
     async def read(self, owner: str, server: str) -> None:
         """Have the vault know what any replica does. What the store does not have any more was forgotten elsewhere;
@@ -41,26 +63,50 @@ class SharedSignIns:
         if (owner, server) in self._unsaved:
             await self.write(owner, server)
             return
-        if not await self._sealed.refresh() or (owner, server) in self._unsaved:
-            return
-        found = self._sealed.values(owner, _ENTRY + server, server)
-        for issuer in self._vault.of(owner, server).keys() - found.keys():
-            self._vault.forget(owner, server, issuer)
-        for text in found.values():
+        async with self._one:
+            if await self._sealed.refresh() and (owner, server) not in self._unsaved:
+                self._take(owner, server)
+
+    def _take(self, owner: str, server: str) -> None:
+        found = dict[str, Grant]()
+        for text in self._sealed.values(owner, _entry(server), server).values():
             try:
-                self._vault.put(owner, server, grant_of(json.loads(text)))
+                grant = grant_of(json.loads(text))
             except (ValueError, KeyError, TypeError):  # of another version: one signs in again
                 logger.warning("a kept sign-in cannot be read")
+                continue
+            found[grant.client.issuer] = grant
+        for issuer in self._vault.of(owner, server).keys() - found.keys():
+            self._vault.forget(owner, server, issuer)
+        for grant in found.values():
+            self._vault.put(owner, server, grant)
+        self._know(owner, server)
+
+    def _know(self, owner: str, server: str) -> None:
+        if len(self._known) >= bounds.GRANTS:
+            del self._known[next(iter(self._known))]
+        self._known[owner, server] = set(self._vault.of(owner, server))
 
     async def write(self, owner: str, server: str) -> None:
         """Have every replica know what this one does."""
-        entry = _ENTRY + server
-        mine = {issuer: json.dumps(asdict(grant)) for issuer, grant in self._vault.of(owner, server).items()}
-        try:
-            gone = self._sealed.names(owner, entry, server) - mine.keys()
-            if gone:
-                await self._sealed.forget(owner, entry, gone)
-            await self._sealed.put(owner, entry, mine, server)
-            self._unsaved.discard((owner, server))
-        except (NotSaved, NotAllowed) as no:
-            logger.warning("a sign-in is known to this replica alone: %s", no.message)
+        pair, entry = (owner, server), _entry(server)
+        async with self._one:
+            times = self._unsaved.get(pair)
+            mine = self._vault.of(owner, server)
+            gone = frozenset(map(_short, self._known.get(pair, set()) - mine.keys()))
+            try:
+                if gone and await self._sealed.refresh():
+                    await self._sealed.forget(owner, entry, gone)
+                told = {_short(issuer): json.dumps(asdict(grant)) for issuer, grant in mine.items()}
+                await self._sealed.put(owner, entry, told, server)
+            except (NotSaved, NotAllowed) as no:
+                logger.warning("a sign-in is known to this replica alone: %s", no.message)
+                return
+            self._known[pair] = set(mine)
+            if self._unsaved.get(pair) == times:
+                self._unsaved.pop(pair, None)
+
+    async def again(self) -> None:
+        """Write what could not be written when it changed."""
+        for owner, server in list(self._unsaved):
+            await self.write(owner, server)

@@ -43,6 +43,13 @@ class Elsewhere(Protocol):
     def changed(self, owner: str, server: str) -> None:
         """This one knows more than the others, until it was written."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether something is still to be written."""
+
+    async def again(self) -> None:
+        """Write what could not be written when it changed."""
+
 
 class Vault:
     """What signing in has brought, of all people of this process."""
@@ -127,6 +134,7 @@ class Vault:
         found = self._grants.get((owner, server, issuer))
         if found is not None:
             self._grants[owner, server, issuer] = replace(found, token=replace(found.token, access="", refresh=""))
+            self.changed(owner, server)
 
     def forget(self, owner: str, server: str, issuer: str) -> None:
         """Let go of it."""

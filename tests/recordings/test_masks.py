@@ -211,3 +211,16 @@ def test_what_is_nested_too_deep_to_be_looked_through_is_not_passed_at_a_glance(
         deep = [deep]
     with pytest.raises(RecursionError):
         Masks().value(deep)
+
+
+@pytest.mark.parametrize("deep", [300, 340, 380, module._DEEPEST - 3])
+@pytest.mark.parametrize("wrap", [lambda value: [value], lambda value: {"a": value}])
+def test_what_stands_beside_something_nested_deep_is_masked_all_the_same(deep: int, wrap: Any):
+    nested: Any = "plain"
+    for _ in range(deep):
+        nested = wrap(nested)
+    said = {"x": nested, "pin": 918273, "passwords": ["first-canary", "second-canary"]}
+    told = json.dumps(Masks().value(said))
+    assert "canary" not in told
+    assert "918273" not in told
+    assert Masks().value({"x": nested}) == {"x": nested}

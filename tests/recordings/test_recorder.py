@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from app.recordings.lines import Gap, ListState, message_of
 from app.recordings.recorders import Recorders
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
-from app.store.bodies import Body, FileBodies, FileBody, Unwritable
+from app.store.bodies import Adding, FileBodies, FileBody, Unwritable
 from tests.conftest import Processes
 from tests.drive import HANG, ME, call_tool, connected, echoes, raw_target
 from tests.drive_http import raw_peer
@@ -157,9 +156,9 @@ async def test_what_several_sessions_have_goes_to_the_masks_and_to_the_disk_toge
     taken = list[int]()
     add = FileBodies.add
 
-    def counted(self: FileBodies, many: Sequence[tuple[Body, bytes]]) -> list[Unwritable | None]:
-        taken.append(len(many))
-        return add(self, many)
+    def counted(self: FileBodies, adding: Adding) -> None:
+        taken.append(len(adding.many))
+        add(self, adding)
 
     monkeypatch.setattr(FileBodies, "add", counted)
     monkeypatch.setattr(bounds, "RECORDING_TURNS", 1)
@@ -218,6 +217,48 @@ async def test_a_process_that_masks_and_ends_ends_every_recording_with_a_sentenc
         recording = await recorders.stop(sessions[0])
         assert (recording.words, again.trouble) == ("", "")
         agrees(sessions[0], read_back(registry.store.recordings, recording.id))
+
+
+@pytest.mark.parametrize("how", ["hangs", "fails in a way that nobody knows"])
+async def test_one_whose_disk_hangs_or_fails_costs_the_others_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+):
+    append, go_on, first = FileBody.append, threading.Event(), list[FileBody]()
+
+    def stuck(self: FileBody, data: bytes) -> None:
+        if b"from here on" in data and (not first or self in first):
+            first.append(self)
+            if how != "hangs":
+                raise MemoryError
+            assert go_on.wait(HANG)
+        append(self, data)
+
+    monkeypatch.setattr(FileBody, "append", stuck)
+    monkeypatch.setattr(bounds, "RECORDING_KEEP_SECONDS", 0.2)
+    async with keeping(tmp_path) as registry:
+        recorders, sessions = Recorders(registry), [registry.open(ME) for _ in range(3)]
+        at_work = [recorders.start(session) for session in sessions]
+        for session, recorder in zip(sessions, at_work, strict=True):
+            await connected(session, raw_target())
+            await recorder.begun.wait()
+        await call_tool(sessions[0], "echo", {"message": "from here on"})
+        with anyio.fail_after(HANG):
+            while at_work[0].live:
+                for session in sessions[1:]:
+                    await echoes(session)
+            late = recorders.start(registry_session := registry.open(ME))
+            await late.begun.wait()
+            assert late.live
+            await recorders.stop(registry_session)
+            for at in (1, 2):
+                recording = await recorders.stop(sessions[at])
+                assert recording.words == ""
+                agrees(sessions[at], read_back(registry.store.recordings, recording.id))
+            go_on.set()
+            await at_work[0].over.wait()
+        assert "The session goes on." in at_work[0].trouble
+        for at in (1, 2):
+            agrees(sessions[at], read_back(registry.store.recordings, at_work[at].rid))
 
 
 def test_a_file_that_was_let_go_of_takes_nothing_more(tmp_path: Path):

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import psycopg
 import pytest
 from sqlalchemy import create_engine, insert, text
 from sqlalchemy.pool import NullPool
 
+from app import bounds
 from app.store import Store, engine, postgres, sqlite
-from app.store.bodies import Unwritable
+from app.store.bodies import Adding, Unwritable
 from app.store.people import NotSaved, People
 from app.store.shared import SharedDatabase
 from app.store.shared_bodies import SharedBodies
@@ -142,7 +144,7 @@ async def test_a_commit_that_nobody_heard_of_is_not_written_twice(server: Postgr
     body = bodies.create("rec-1")
     body.append(b"one\n")
     body._waiting += b"two\n"  # and it came to its end, but the answer was lost
-    body._certain = False
+    body._certain = None
     with create_engine(postgres.address(url), poolclass=NullPool).begin() as other:
         from app.store.tables import recording_chunks
 
@@ -161,7 +163,9 @@ async def test_what_several_recordings_have_is_one_transaction_and_none_is_lost_
         many = [bodies.create(f"rec-{number}") for number in range(5)]
 
         def add(word: bytes) -> list[Unwritable | None]:
-            return bodies.add([(body, b"%s %d\n" % (word, at)) for at, body in enumerate(many)])
+            adding = Adding([(body, b"%s %d\n" % (word, at)) for at, body in enumerate(many)])
+            bodies.add(adding)
+            return adding.done
 
         assert add(b"one") == [None] * 5
         with psycopg.connect(url) as connection:
@@ -172,7 +176,7 @@ async def test_what_several_recordings_have_is_one_transaction_and_none_is_lost_
         assert [body.behind for body in many] == [len(b"two 0\nthree 0\n")] * 5
         began = time.monotonic()
         for _ in range(100):
-            bodies.add([(body, b"") for body in many])
+            bodies.add(Adding([(body, b"") for body in many]))
         assert time.monotonic() - began < 10, "who asks again at once is told so without another try"
         server.start()
         bodies._not_before = 0.0
@@ -184,6 +188,59 @@ async def test_what_several_recordings_have_is_one_transaction_and_none_is_lost_
         bodies.close()
     finally:
         server.remove()
+
+
+async def test_a_store_that_hangs_holds_nobody_up_and_gets_everything_later(monkeypatch: pytest.MonkeyPatch):
+    server = Postgres()
+    try:
+        url = server.database()
+        postgres.bring_up(postgres.address(url))
+        monkeypatch.setattr(bounds, "RECORDING_KEEP_SECONDS", 0.5)
+        store = Store(Path("/nowhere"), url=url)
+        bodies = SharedBodies(url)
+        monkeypatch.setattr(store.recordings, "_bodies", bodies)
+        one, two = bodies.create("rec-1"), bodies.create("rec-2")
+        assert await store.recordings.add([(one, b"a\n"), (two, b"b\n")]) == [None, None]
+        (main,) = [one for one in psutil.process_iter(["cmdline"]) if str(server.data) in (one.info["cmdline"] or [])]
+        hung = [main, *main.children()]
+        for process in hung:
+            process.suspend()
+        try:
+            with anyio.fail_after(20):
+                for _ in range(3):
+                    assert await store.recordings.add([(one, b"c\n"), (two, b"d\n")]) == [None, None]
+        finally:
+            for process in hung:
+                process.resume()
+        with anyio.fail_after(30):
+            while one.behind or two.behind:
+                bodies._not_before = 0.0
+                await store.recordings.add([(one, b""), (two, b"")])
+        assert bodies.open("rec-1").read(0, 99) == b"a\n" + b"c\n" * 3
+        assert bodies.open("rec-2").read(0, 99) == b"b\n" + b"d\n" * 3
+        bodies.close()
+        await store.database.close()
+    finally:
+        server.remove()
+
+
+async def test_a_store_that_another_one_takes_over_from_and_that_has_less_leaves_no_hole(server: Postgres):
+    url = server.database()
+    postgres.bring_up(postgres.address(url))
+    bodies = SharedBodies(url)
+    body = bodies.create("rec-1")
+    body.append(b"one\n")
+    body.append(b"two\n")
+    with psycopg.connect(url) as connection:  # the one that answers now never heard of the last
+        connection.execute("DELETE FROM recording_chunks WHERE start = 4")
+    for connection in bodies._connections._idle:
+        connection.close()
+    bodies.lost += 1
+    body.append(b"three\n")
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT start, data FROM recording_chunks ORDER BY start").fetchall()
+    assert rows == [(0, b"one\n"), (4, b"three\n")]
+    bodies.close()
 
 
 def test_an_address_is_never_shown(clock: Clock):

@@ -301,6 +301,16 @@ class Flow:
         client, token = self.known.client, self.known.token
         return None if client is None or token is None else Grant(client, token)
 
+    def adopt(self, grant: Grant | None) -> bool:
+        """Use a newer token that another session of the same person has, here or on another replica: to renew the old
+        one a second time would cost both. Whether there is one."""
+        token = self.known.token
+        if grant is None or token is None or not grant.token.access or grant.token.obtained_at <= token.obtained_at:
+            return False
+        self.asker.hide(grant.token.access, grant.token.refresh)
+        self.known.client, self.known.token = grant.client, grant.token
+        return True
+
     @property
     def spent(self) -> bool:
         """Whether the server has been given enough attempts (R5-60)."""

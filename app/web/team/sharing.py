@@ -320,8 +320,9 @@ class HeirBody(Closed):
 
 def own_secrets(session: Workspace) -> bool:
     """Whether its connection stands on something that is its owner's alone."""
-    signed_in = session.sign_in.current is not None and session.sign_in.current.token is not None
-    return signed_in or (session.target is not None and bool(without_secrets(session.target)[1]))
+    return session.sign_in.current is not None or (
+        session.target is not None and bool(without_secrets(session.target)[1])
+    )
 
 
 async def hand_over(request: Request) -> Response:
