@@ -12,7 +12,7 @@ from cryptography.fernet import Fernet
 from app.core.grants import Client, Grant, Token
 from app.store import Store
 from app.store.people import NotSaved
-from app.store.sealed import Sealed
+from app.store.sealed import Sealed, _read
 from app.store.shared_sign_ins import SharedSignIns
 from app.store.vault import Vault
 from tests.conftest import Clock
@@ -25,10 +25,6 @@ ISSUER = "https://as.example"
 def grant(access: str, issuer: str = ISSUER) -> Grant:
     client = Client("parley", issuer, "dynamic", secret="client-canary")
     return Grant(client, Token(access, issuer, SERVER, ("a", "b"), "refresh-canary", 1.0))
-
-
-def on_disk(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
 
 
 class Replica:
@@ -81,9 +77,11 @@ async def test_what_one_knows_all_know_and_what_one_forgets_none_does(tmp_path: 
         assert await here.knows("ada") is None
         assert await there.knows("ada") is None
         assert await here.knows("ada", "https://other.example") == "other-canary", "it never heard of that one"
-        raw = on_disk(tmp_path)
-        assert b"sign-in " in raw
-        assert b"canary" not in raw, "neither tokens nor what stands in the address"
+        rows = await here.sealed._database.look(_read)
+        assert rows
+        told = str(rows)
+        assert "sign-in " in told
+        assert "canary" not in told, "neither tokens nor what stands in the address"
 
 
 @pytest.mark.requirement("T28")
