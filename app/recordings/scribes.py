@@ -10,6 +10,7 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,8 +73,8 @@ class Scribe:
         self._users = 0
         self._jobs: deque[_Job] = deque()
         self._more = Signal()
-        self._to_keep: deque[tuple[list[_Job], list[Any]]] = deque()
-        """What is masked, with what came of it."""
+        self._to_keep: deque[list[_Job]] = deque()
+        """What is masked, and not yet where it belongs."""
         self._masked = Signal()
 
     @property
@@ -159,12 +160,7 @@ class Scribe:
                     with anyio.fail_after(bounds.RECORDING_ANSWER_SECONDS):
                         await link.child.write(scribe.packed([job.portion for job in batch]))
                         answers = scribe.unpacked(await _answer(link))
-                    plain = [(job, one) for job, one in zip(batch, answers, strict=True) if job.body is None]
-                    await self._keep([job for job, _ in plain], [one for _, one in plain])
-                    rest = [(job, one) for job, one in zip(batch, answers, strict=True) if job.body is not None]
-                    if rest:
-                        self._to_keep.append(([job for job, _ in rest], [one for _, one in rest]))
-                        self._masked.set()
+                    self._take(batch, answers)
                     batch = self._next()
         except (OSError, EOFError, TimeoutError):
             needed.set()
@@ -181,6 +177,22 @@ class Scribe:
                 size += job.size
         return batch
 
+    def _take(self, batch: list[_Job], answers: list[Any]) -> None:
+        """Give each what came of it; lines that belong somewhere are added there first."""
+        adding = list[_Job]()
+        for job, (lines, counts) in zip(batch, answers, strict=True):
+            if lines is None:
+                job.end(ScribeGone(counts))
+                continue
+            job.lines, job.counts = lines, counts
+            if lines and job.body is not None:
+                adding.append(job)
+            else:
+                job.end()
+        if adding:
+            self._to_keep.append(adding)
+            self._masked.set()
+
     async def _keeping(self) -> None:
         """Adds lines to where they belong, beside the masking: a disk that hangs stops neither that nor who begins."""
         batch = list[_Job]()
@@ -189,34 +201,22 @@ class Scribe:
                 await self._masked.wait()
                 self._masked = Signal()
                 while self._to_keep:
-                    batch, answers = self._to_keep.popleft()
-                    try:
-                        await self._keep(batch, answers)
-                    except Exception as fault:  # of ours: it costs those whose lines these were
-                        logger.exception("adding to recordings failed inside Parley")
-                        for job in batch:
-                            job.end(Unwritable(f"Parley itself failed: {type(fault).__name__}"))
+                    batch = self._to_keep.popleft()
+                    await self._keep([job for job in batch if not job.left])
         finally:
-            for job in (*batch, *(job for waiting, _ in self._to_keep for job in waiting)):
+            for job in (*batch, *chain.from_iterable(self._to_keep)):
                 job.end(ScribeGone(_ENDED))
             self._to_keep.clear()
 
-    async def _keep(self, batch: list[_Job], answers: list[Any]) -> None:
-        """Add the lines to where they belong, and tell whoever waits."""
-        adding = list[tuple[_Job, Body]]()
-        for job, (lines, counts) in zip(batch, answers, strict=True):
-            if lines is None:
-                job.fault = ScribeGone(counts)
-                continue
-            job.lines, job.counts = lines, counts
-            if lines and job.body is not None and not job.left:
-                adding.append((job, job.body))
-        if adding:
-            many = [(body, job.lines) for job, body in adding]
-            for (job, _), wrong in zip(adding, await self._recordings.add(many), strict=True):
-                job.fault = wrong
-        for job in batch:
-            job.end()
+    async def _keep(self, batch: list[_Job]) -> None:
+        try:
+            faults = await self._recordings.add([(job.body, job.lines) for job in batch if job.body is not None])
+            for job, fault in zip(batch, faults, strict=True):
+                job.end(fault)
+        except Exception as fault:  # of ours: it costs those whose lines these were
+            logger.exception("adding to recordings failed inside Parley")
+            for job in batch:
+                job.end(Unwritable(f"Parley itself failed: {type(fault).__name__}"))
 
 
 async def _answer(link: StdioLink) -> memoryview:

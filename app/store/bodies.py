@@ -102,7 +102,9 @@ class Adding:
 
     many: Sequence[tuple[Body, bytes]]
     done: list[Unwritable | None] = field(default_factory=list)
-    """Of each that is done, in order, why it could not be: by that it is known which one hangs."""
+    """Of each that is done, in order, why it could not be."""
+    begun: int = 0
+    """How many were begun, the one that hangs with them."""
     left: bool = False
     """Nobody waits for it any longer: what is not begun is not done."""
 
@@ -112,6 +114,7 @@ def add_each(adding: Adding) -> None:
     for body, data in adding.many:
         if adding.left:
             return
+        adding.begun += 1
         try:
             body.append(data)
             adding.done.append(None)

@@ -281,13 +281,15 @@ class Recordings:
             with anyio.move_on_after(bounds.RECORDING_KEEP_SECONDS) as late:
                 await self.in_thread(self.bodies.add, adding)
             adding.left = late.cancelled_caught
-            faults += list(adding.done)
+            done = list(adding.done)
+            faults += done
             if late.cancelled_caught:
                 fault = self.bodies.late()
                 if fault is None:
                     return [None] * len(many)
-                faults.append(fault)
-        return faults[: len(many)]
+                if adding.begun > len(done):
+                    faults.append(fault)
+        return faults
 
     async def close(self) -> None:
         """Let go of where their bytes are."""

@@ -77,12 +77,16 @@ class SharedBodies:
                     held.callback(body.one.release)
                     mine.append(body)
                     size += body.behind
-            with self.transaction() as connection:
-                rows = [row for body in mine for row in body.rows(connection)]
-                if rows:
-                    connection.cursor().executemany(_ADD, rows)
-            for body in mine:
-                body.added()
+            self.write(mine)
+
+    def write(self, bodies: Sequence[SharedBody]) -> None:
+        """Have the store take what waits of these, in one transaction. Whoever asks holds the `one` of each."""
+        with self.transaction() as connection:
+            rows = [row for body in bodies for row in body.rows(connection)]
+            if rows:
+                connection.cursor().executemany(_ADD, rows)
+        for body in bodies:
+            body.added()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[psycopg.Connection[Any]]:
@@ -186,11 +190,7 @@ class SharedBody:
 
     def _add(self) -> None:
         if self._waiting:
-            with self._home.transaction() as connection:
-                rows = self.rows(connection)
-                if rows:
-                    connection.cursor().executemany(_ADD, rows)
-            self.added()
+            self._home.write([self])
 
     def sync(self) -> None:
         """A transaction that was brought to its end is kept; what waits is tried again, and may go on waiting."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterable
 from dataclasses import asdict
 from hashlib import sha256
 
@@ -80,12 +81,13 @@ class SharedSignIns:
             self._vault.forget(owner, server, issuer)
         for grant in found.values():
             self._vault.put(owner, server, grant)
-        self._know(owner, server)
+        self._know((owner, server), found)
 
-    def _know(self, owner: str, server: str) -> None:
+    def _know(self, pair: _Pair, issuers: Iterable[str]) -> None:
+        self._known.pop(pair, None)
         if len(self._known) >= bounds.GRANTS:
             del self._known[next(iter(self._known))]
-        self._known[owner, server] = set(self._vault.of(owner, server))
+        self._known[pair] = set(issuers)
 
     async def write(self, owner: str, server: str) -> None:
         """Have every replica know what this one does."""
@@ -102,7 +104,7 @@ class SharedSignIns:
             except (NotSaved, NotAllowed) as no:
                 logger.warning("a sign-in is known to this replica alone: %s", no.message)
                 return
-            self._known[pair] = set(mine)
+            self._know(pair, mine)
             if self._unsaved.get(pair) == times:
                 self._unsaved.pop(pair, None)
 

@@ -106,10 +106,6 @@ class Vault:
         if self.elsewhere is not None:
             self.elsewhere.changed(owner, server)
 
-    def knows(self, owner: str, server: str) -> bool:
-        """Whether this person has signed in to this server before, wherever that was."""
-        return any(key[:2] == (owner, server) for key in self._grants)
-
     def of(self, owner: str, server: str) -> dict[str, Grant]:
         """What this person has for this server, by issuer."""
         return {key[2]: grant for key, grant in self._grants.items() if key[:2] == (owner, server)}

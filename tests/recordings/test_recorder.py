@@ -17,6 +17,7 @@ from app import bounds
 from app.core.errors import Conflict, NotAllowed
 from app.recordings import codec, states
 from app.recordings.lines import Gap, ListState, message_of
+from app.recordings.recorder import Recorder
 from app.recordings.recorders import Recorders
 from app.sessions import Session, SessionRegistry
 from app.settings import Limits, local
@@ -45,6 +46,14 @@ def agrees(session: Session, read: Read) -> None:
     assert [codec.write(line) for line in session.stderr.lines()] == [
         codec.write(state.noun) for state in read.of("stderr").values()
     ]
+
+
+async def recorded(recorders: Recorders, session: Session) -> Recorder:
+    """The recording of a session that is connected, begun."""
+    recorder = recorders.start(session)
+    await connected(session, raw_target())
+    await recorder.begun.wait()
+    return recorder
 
 
 def states_kinds() -> dict[str, Any]:
@@ -180,10 +189,7 @@ async def test_what_several_sessions_have_goes_to_the_masks_and_to_the_disk_toge
 async def test_one_that_cannot_be_written_does_not_end_those_beside_it(tmp_path: Path):
     async with keeping(tmp_path) as registry:
         recorders, sessions = Recorders(registry), [registry.open(ME) for _ in range(3)]
-        at_work = [recorders.start(session) for session in sessions]
-        for session, recorder in zip(sessions, at_work, strict=True):
-            await connected(session, raw_target())
-            await recorder.begun.wait()
+        at_work = [await recorded(recorders, session) for session in sessions]
         (tmp_path / "recordings" / f"{at_work[1].rid}.jsonl").unlink()
         with anyio.fail_after(HANG):
             while at_work[1].live:
@@ -200,10 +206,7 @@ async def test_one_that_cannot_be_written_does_not_end_those_beside_it(tmp_path:
 async def test_a_process_that_masks_and_ends_ends_every_recording_with_a_sentence(tmp_path: Path):
     async with keeping(tmp_path) as registry:
         recorders, sessions = Recorders(registry), [registry.open(ME) for _ in range(2)]
-        at_work = [recorders.start(session) for session in sessions]
-        for session, recorder in zip(sessions, at_work, strict=True):
-            await connected(session, raw_target())
-            await recorder.begun.wait()
+        at_work = [await recorded(recorders, session) for session in sessions]
         assert recorders.scribe_pid is not None
         os.kill(recorders.scribe_pid, signal.SIGKILL)
         with anyio.fail_after(HANG):
@@ -237,10 +240,7 @@ async def test_one_whose_disk_hangs_or_fails_costs_the_others_a_moment(
     monkeypatch.setattr(bounds, "RECORDING_KEEP_SECONDS", 0.2)
     async with keeping(tmp_path) as registry:
         recorders, sessions = Recorders(registry), [registry.open(ME) for _ in range(3)]
-        at_work = [recorders.start(session) for session in sessions]
-        for session, recorder in zip(sessions, at_work, strict=True):
-            await connected(session, raw_target())
-            await recorder.begun.wait()
+        at_work = [await recorded(recorders, session) for session in sessions]
         await call_tool(sessions[0], "echo", {"message": "from here on"})
         with anyio.fail_after(HANG):
             while at_work[0].live:

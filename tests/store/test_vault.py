@@ -22,7 +22,7 @@ GRANT = Grant(
 def test_a_grant_is_of_one_person_one_server_and_one_issuer():
     vault = Vault(None)
     vault.put("ada", "https://x.example/mcp", GRANT)
-    assert vault.get("ada", "https://x.example/mcp", ISSUER) is GRANT and vault.knows("ada", "https://x.example/mcp")
+    assert vault.get("ada", "https://x.example/mcp", ISSUER) is GRANT and vault.of("ada", "https://x.example/mcp")
     for other in (("bob", "https://x.example/mcp", ISSUER), ("ada", "https://y.example/mcp", ISSUER),
                   ("ada", "https://x.example/mcp", ISSUER + "/")):  # fmt: skip
         assert vault.get(*other) is None
@@ -30,7 +30,7 @@ def test_a_grant_is_of_one_person_one_server_and_one_issuer():
     left = vault.get("ada", "https://x.example/mcp", ISSUER)
     assert left is not None and left.client is GRANT.client and not left.token.access and not left.token.refresh
     vault.forget("ada", "https://x.example/mcp", ISSUER)
-    assert not vault.knows("ada", "https://x.example/mcp") and not vault.keeps
+    assert not vault.of("ada", "https://x.example/mcp") and not vault.keeps
     assert "can4ry" not in repr(GRANT) + repr(GRANT.client) + repr(GRANT.token)
 
 
@@ -39,7 +39,7 @@ def test_the_least_recently_used_is_forgotten_first():
     for at in range(bounds.GRANTS + 1):
         vault.put("ada", f"https://x.example/{at}", GRANT)
         vault.get("ada", "https://x.example/0", ISSUER)
-    assert vault.knows("ada", "https://x.example/0") and not vault.knows("ada", "https://x.example/1")
+    assert vault.of("ada", "https://x.example/0") and not vault.of("ada", "https://x.example/1")
 
 
 @pytest.mark.requirement("R5-61", "S21")
@@ -57,7 +57,7 @@ def test_on_disk_it_is_sealed_and_comes_back(tmp_path: Path):
     assert again.get("ada", "https://x.example/mcp", ISSUER) == GRANT
     off = Vault(tmp_path / "data")
     off.load()
-    assert not off.knows("ada", "https://x.example/mcp"), "who does not keep them does not read them"
+    assert not off.of("ada", "https://x.example/mcp"), "who does not keep them does not read them"
 
 
 @pytest.mark.parametrize("broken", ["no key", "other key", "bad key", "torn", "empty"])
@@ -76,7 +76,7 @@ def test_what_cannot_be_read_costs_only_itself(broken: str, tmp_path: Path, capl
         file.write_bytes(file.read_bytes()[:50] if broken == "torn" else b"")
     again = Vault(tmp_path, keep=True)
     again.load()
-    assert not again.knows("ada", "https://x.example/mcp") and "sign-ins" in caplog.text
+    assert not again.of("ada", "https://x.example/mcp") and "sign-ins" in caplog.text
     again.put("ada", "https://x.example/mcp", GRANT)
     again.write()
     assert bool(again.trouble) is (broken == "bad key")
@@ -97,4 +97,4 @@ def test_a_disk_that_says_no_is_said_and_nothing_else_happens(tmp_path: Path):
     vault.load()
     vault.put("ada", "https://x.example/mcp", GRANT)
     vault.write()
-    assert vault.trouble and not vault.keeps and vault.knows("ada", "https://x.example/mcp")
+    assert vault.trouble and not vault.keeps and vault.of("ada", "https://x.example/mcp")
