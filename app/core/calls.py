@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -143,7 +142,8 @@ class Call:
     signs_in: bool = False
     """The server refused it, and it goes on by itself once somebody has signed in."""
     progress: Progress | None = None
-    logs: deque[CallLog] = field(default_factory=deque)
+    logs: tuple[CallLog, ...] = ()
+    """Most calls have none of these: what they share is neither made nor kept a thousand times."""
     logs_bytes: int = 0
     logs_dropped: int = 0
     legs: list[Leg] = field(default_factory=list)
@@ -154,7 +154,7 @@ class Call:
     error: CallError | None = None
     log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
     """Who knows what was remarked about it."""
-    beside: set[int] = field(default_factory=set)
+    beside: frozenset[int] = frozenset()
     """Messages that are no leg of it and that were remarked on for its sake, like polls of its task."""
     as_task: bool = False
     """It was sent with `task`."""
@@ -164,15 +164,15 @@ class Call:
     """It is to be cancelled as soon as its task is known (R2-40)."""
     progressed: int = 0
     """How often progress came."""
-    asks: list[str] = field(default_factory=list)
-    links: list[RequiredLink] = field(default_factory=list)
+    asks: tuple[str, ...] = ()
+    links: tuple[RequiredLink, ...] = ()
     """What its error wants opened first."""
     retry_of: str | None = None
     """The call whose error asked for this one."""
     continues: str | None = None
     """The call of a lost session that it goes on with: `session/call`."""
     cancel_reason: str | None = None
-    rounds: list[Round] = field(default_factory=list)
+    rounds: tuple[Round, ...] = ()
     round_limit: int = 0
     """How many rounds are played before a person is asked whether to go on; 0 before the call has begun."""
     state_plan: StatePlan | None = None
@@ -194,6 +194,14 @@ class Call:
     def has_result(self) -> bool:
         """Whether there is a result to read: the reply came, is kept, is no error and not too much."""
         return self.reply is not None and (self.head is None or not (self.head.is_error or self.head.unread))
+
+    def add_log(self, log: CallLog, *, most: int, most_bytes: int) -> None:
+        """Keep one more; the oldest go where there is no room for them."""
+        kept, size, left = (*self.logs, log), self.logs_bytes + log.size, 0
+        while len(kept) - left > most or size > most_bytes:
+            size -= kept[left].size
+            left += 1
+        self.logs, self.logs_bytes, self.logs_dropped = kept[left:], size, self.logs_dropped + left
 
     @property
     def ttl(self) -> int | None:

@@ -8,9 +8,9 @@ JSON stays JSON. Light: it is all that the process needs which writes recordings
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from functools import lru_cache
 from html import escape
 from typing import Any, Final
@@ -97,13 +97,13 @@ class Masks:
         if text is None:
             return self.quoted(raw)
         try:
-            value = json.loads(text)
+            value = _read(text)
             masked = self.value(value, typed=typed)
         except (ValueError, RecursionError):
             return self.text(text).encode() if self._is_hidden(text) else raw
         if masked is value:
             # What is written twice, or in another way, is not seen in the value: the text is looked at too.
-            return raw if not any(one in text for one in self._sought) else self.text(text).encode()
+            return self.text(text).encode() if _has_one(text, self._sought) else raw
         return dump(masked)
 
     def text(self, text: str, pointer: str = "") -> str:
@@ -139,7 +139,9 @@ class Masks:
     # ---- values
 
     def noun(self, kind: str, value: dict[str, Any]) -> dict[str, Any]:
-        """What is written of a noun, without its secrets."""
+        """What is written of a noun, without its secrets; the very same object when there are none."""
+        if self._is_clean(value, _SOUNDS_EITHER):
+            return value
         typed = _TYPED.get(kind, frozenset())
         rest = self.value({key: one for key, one in value.items() if key not in typed})
         ours = self.value({key: value[key] for key in value.keys() & typed}, typed=True)
@@ -147,11 +149,18 @@ class Masks:
 
     def value(self, value: Any, *, typed: bool = False) -> Any:
         """A JSON value without its secrets; the very same object when there are none."""
-        wanted = self._names or self._globs or self._pointers  # then any name may be meant
-        with suppress(RecursionError):  # nested deep: a close look says how deep is too deep
-            if not wanted and _is_clean(value, _SOUNDS_TYPED if typed else _SOUNDS, self._sought, _DEEPEST):
-                return value
+        if self._is_clean(value, _SOUNDS_TYPED if typed else _SOUNDS):
+            return value
         return self._walk(value, (), typed, _DEEPEST)
+
+    def _is_clean(self, value: Any, sounds: _Sounds) -> bool:
+        """Whether a glance says that nothing is masked in a value."""
+        if self._names or self._globs or self._pointers:  # then any name may be meant
+            return False
+        try:
+            return _is_clean(value, sounds, self._sought, _DEEPEST)
+        except RecursionError:  # nested deep: a close look says how deep is too deep
+            return False
 
     def _walk(self, value: Any, at: tuple[str, ...], typed: bool, depth: int) -> Any:
         if self._pointers and at and value not in (None, MASK) and self._is_pointed_at(at):
@@ -265,24 +274,34 @@ def _sounds(name: str, typed: bool) -> bool:
     return sounds_secret(name, "field") or name.lower() in _HEADERS
 
 
-class _Sounds(dict[str, bool]):
-    """Whether a member of this name may be a secret, remembered: a session says the same names again and again."""
+class _Sounds:
+    """Whether a member of a name may be a secret, remembered: a session says the same names again and again."""
 
-    def __init__(self, typed: bool) -> None:
-        super().__init__()
+    def __init__(self, *typed: bool) -> None:
         self._typed = typed
+        """What we typed, what the server sent, or both."""
+        self._quiet: set[str] = set()
+        """Names that are none."""
 
-    def __missing__(self, name: str) -> bool:
-        if len(self) >= bounds.MASK_REMEMBERED:
-            self.clear()
-        sounds = name not in _NEVER and _sounds(name, self._typed)
+    def any_of(self, names: Iterable[str]) -> bool:
+        """Whether one of these names may be that of a secret."""
+        return not self._quiet.issuperset(names) and not all(self._is_quiet(name) for name in names)
+
+    def _is_quiet(self, name: str) -> bool:
+        if name in self._quiet:
+            return True
+        if name not in _NEVER and any(_sounds(name, typed) for typed in self._typed):
+            return False
         if len(name) <= NAME_LONGEST:
-            self[name] = sounds
-        return sounds
+            if len(self._quiet) >= bounds.MASK_REMEMBERED:
+                self._quiet.clear()
+            self._quiet.add(name)
+        return True
 
 
-_SOUNDS_TYPED: Final = _Sounds(typed=True)
-_SOUNDS: Final = _Sounds(typed=False)
+_SOUNDS_TYPED: Final = _Sounds(True)
+_SOUNDS: Final = _Sounds(False)
+_SOUNDS_EITHER: Final = _Sounds(True, False)
 
 
 def _is_clean(value: Any, sounds: _Sounds, sought: list[str], depth: int) -> bool:
@@ -290,30 +309,21 @@ def _is_clean(value: Any, sounds: _Sounds, sought: list[str], depth: int) -> boo
     has one of those that are sought. Most values are, and this is a fraction of the work of masking one."""
     if depth <= 0:
         return False
-    if type(value) is dict:
-        if sought and any(_has_one(name, sought) for name in value):
+    kind = type(value)
+    if kind is dict:
+        if sounds.any_of(value) or (sought and any(_has_one(name, sought) for name in value)):
             return False
-        for name, one in value.items():
-            kind = type(one)
-            if kind is str:
-                if (
-                    sounds[name]
-                    or (one not in _CLEAN and not _is_clean_text(one))
-                    or (sought and _has_one(one, sought))
-                ):
-                    return False
-            elif kind is dict or kind is list:
-                if sounds[name] or not _is_clean(one, sounds, sought, depth - 1):
-                    return False
-            elif one is not None and kind is not bool and sounds[name]:
+        value = value.values()
+    elif kind is not list:
+        value = (value,)
+    for one in value:
+        kind = type(one)
+        if kind is str:
+            if (one not in _CLEAN and not _is_clean_text(one)) or (sought and _has_one(one, sought)):
                 return False
-        return True
-    if type(value) is list:
-        for one in value:  # noqa: SIM110 (a generator takes a place on the stack: what is nested deep would not fit)
-            if not _is_clean(one, sounds, sought, depth - 1):
-                return False
-        return True
-    return type(value) is not str or (_is_clean_text(value) and not _has_one(value, sought))
+        elif (kind is dict or kind is list) and not _is_clean(one, sounds, sought, depth - 1):
+            return False
+    return True
 
 
 def _has_one(text: str, sought: list[str]) -> bool:
@@ -341,17 +351,11 @@ def _hidden(text: str) -> tuple[secrecy.Hidden, ...]:
     """The secrets in a text. Most texts have no sign of one, and most others are said again and again."""
     if len(text) > bounds.MASK_CACHED:
         return tuple(secrecy.in_text(text))
-    return _found_before(text) if _is_suspect(text) else ()
+    return _found_before(text) if len(text) >= _SHORTEST and _SIGNS.search(text) else ()
 
 
-def _is_suspect(text: str) -> bool:
-    """Whether there may be a secret in a text: it has a sign of one, a long word, or a word that announces one."""
-    if len(text) < _SHORTEST:
-        return False
-    if "=" in text or ":" in text or "@" in text or "-" in text:
-        return True
-    small = text.lower()
-    return "bearer" in small or "basic" in small or any(len(word) >= _LONG_WORD for word in small.split())
+_SIGNS: Final = re.compile(rf"[=:@\-]|bearer|basic|\S{{{_LONG_WORD}}}", re.IGNORECASE)
+"""There may be a secret in a text that has a sign of one, a word that announces one, or a long word."""
 
 
 @lru_cache(maxsize=bounds.MASK_REMEMBERED)
@@ -362,6 +366,15 @@ def _found_before(text: str) -> tuple[secrecy.Hidden, ...]:
 def _in_prose(text: str) -> tuple[secrecy.Hidden, ...]:
     """The same of a text that explains: `password: a word of your own` has no password in it."""
     return tuple(one for one in _hidden(text) if one.name == secrecy.ITSELF)
+
+
+def _read(text: str) -> Any:
+    """A JSON text as a value. Raises ValueError or RecursionError."""
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except json.JSONDecodeError:
+        return json.loads(text)  # what stands before it may be white space
+    return value if end == len(text) else json.loads(text)
 
 
 def _text(raw: bytes) -> str | None:
@@ -382,6 +395,7 @@ def _parts(pointer: str) -> tuple[str, ...]:
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/"))
 
 
+_DECODER: Final = json.JSONDecoder()
 _AS_IT_IS: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED: Final = json.JSONEncoder(separators=(",", ":"))
 
@@ -394,11 +408,18 @@ def dump(value: Any) -> bytes:
         return _ESCAPED.encode(value).encode()
 
 
+text_of: Final = _AS_IT_IS.encode
+
+
 def line_of(value: Any) -> bytes:
-    """A whole line. Half of a character, which a server may send and no reader takes for JSON, becomes the sign for
-    what is none: otherwise it would keep an ask or a call out of the recording."""
+    """A whole line."""
+    return line_of_text(text_of(value))
+
+
+def line_of_text(text: str) -> bytes:
+    """A JSON text as a whole line. Half of a character, which a server may send and no reader takes for JSON, becomes
+    the sign for what is none: otherwise it would keep an ask or a call out of the recording."""
     try:
-        return _AS_IT_IS.encode(value).encode() + b"\n"
+        return f"{text}\n".encode()
     except UnicodeEncodeError:
-        text = _AS_IT_IS.encode(value).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        return text.encode() + b"\n"
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode() + b"\n"

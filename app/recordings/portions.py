@@ -65,9 +65,14 @@ class Place:
     """How much the server had logged."""
     inbox: Noun | None = None
 
-    def wrote(self, row: Message) -> None:
-        """This message is written, or about to be."""
-        self.message, self.number, self.until = row.seq, row.number, row.at
-        self.frames += 1
+    def follows(self, rows: list[Message]) -> bool:
+        """Whether these are the next messages, and none is missing before or between them."""
+        return rows[-1].number - (self.number or rows[0].number - 1) == len(rows)
+
+    def wrote(self, rows: list[Message]) -> None:
+        """These messages are written, or about to be."""
+        last = rows[-1]
+        self.message, self.number, self.until = last.seq, last.number, last.at
+        self.frames += len(rows)
         if self.since is None:
-            self.since = row.at
+            self.since = rows[0].at

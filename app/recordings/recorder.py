@@ -20,6 +20,7 @@ from app import bounds
 from app.core.calls import Call
 from app.core.errors import NotAllowed
 from app.core.signal import Signal, first_of
+from app.core.wire import Message
 from app.recordings import codec, scribe, states
 from app.recordings.lines import state_value
 from app.recordings.nouns import (
@@ -35,7 +36,7 @@ from app.recordings.nouns import (
 )
 from app.recordings.portions import FEW, PACKS, Place, Portion, Thing, Wanted, packed
 from app.recordings.scribes import Counts, Scribe, ScribeGone
-from app.recordings.taken import frame_members, header_of, known_secrets, message_thing, title_of
+from app.recordings.taken import frame_members, header_of, known_secrets, messages_thing, title_of
 from app.sessions.workspace import Workspace
 from app.settings import MIB
 from app.store.bodies import Body, Unwritable
@@ -299,29 +300,31 @@ class Recorder:
     async def _messages(self, until: int) -> None:
         """Every message up to there, in order, with its bytes as long as the log has them."""
         log, place = self._space.messages, self._place
-        things, size, number = list[Thing](), 0, place.number
-        for row in log.after(place.message, log.count):
-            seq = row.seq
-            if seq > until:
-                break
-            if row.number > number + 1 and number:
-                things.append(self._noun(str(place.message), Gap(place.message, row.number - number - 1, _LATE)))
-            raw, carried = log.raw(seq), log.exchange(seq)
-            if raw is not None:
-                things.append(message_thing(row, carried, raw))
-                size += len(raw)
-            else:
-                if len(place.bare) > self._space.limits.log_messages:
-                    place.bare.clear()
-                place.bare.add(seq)
-                things.append(("frame", frame_members(row, bare=True, carried=carried), None))
-            number = row.number
-            place.wrote(row)
-            if len(things) >= FEW or size >= bounds.RECORDING_SLICE_BYTES:
-                await self._add(scribe.plain(things))
-                things, size = [], 0
-        if things:
-            await self._add(scribe.plain(things))
+        rows = [row for row in log.after(place.message, log.count) if row.seq <= until]
+        for at in range(0, len(rows), FEW):
+            few = rows[at : at + FEW]
+            raws = [raw for row in few if (raw := log.raw(row.seq)) is not None]
+            if place.follows(few) and len(raws) == len(few) and sum(map(len, raws)) < bounds.RECORDING_SLICE_BYTES:
+                place.wrote(few)
+                await self._add(scribe.plain([messages_thing(few, [log.exchange(row.seq) for row in few], raws)]))
+                continue
+            for row in few:
+                await self._add(scribe.plain([*self._message(row)]))
+
+    def _message(self, row: Message) -> Iterator[Thing]:
+        """One message that is large, is no longer kept as it came, or comes after a gap."""
+        log, place = self._space.messages, self._place
+        if not place.follows([row]):
+            yield self._noun(str(place.message), Gap(place.message, row.number - place.number - 1, _LATE))
+        raw, carried = log.raw(row.seq), log.exchange(row.seq)
+        if raw is None:
+            if len(place.bare) > self._space.limits.log_messages:
+                place.bare.clear()
+            place.bare.add(row.seq)
+            yield "frame", frame_members(row, bare=True, carried=carried), None
+        else:
+            yield messages_thing([row], [carried], [raw])
+        place.wrote([row])
 
     def _exchanges(self, all_of_it: bool) -> Iterator[Thing]:
         """HTTP requests: each when it begins, and again when more is known of it."""

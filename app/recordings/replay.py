@@ -225,7 +225,7 @@ class Replay(Workspace):
             return
         asked.ask = ask
         if call is not None:
-            call.asks.append(ask.id)
+            call.asks += (ask.id,)
 
     def _we_replied(self, value: dict[str, Any]) -> None:
         asked = self._theirs.pop(id_key(value.get("id")), None)

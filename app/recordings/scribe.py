@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from app import bounds
 from app.recordings import shapes
-from app.recordings.masks import Masks, line_of
+from app.recordings.masks import Masks, line_of, line_of_text
 
 Portion = tuple[str, str, Any]
 """What is to be done, for which recording, with what: `open` with values, names, pointers and the shapes of nouns;
@@ -121,14 +121,21 @@ class Book:
         line = {"kind": kind, "seq": seq, "at": at, **({"id": key} if key else {}), **more, "value": value}
         return self._line(("state", line, body))
 
+    def _message(self, message: tuple[Any, ...], exchange: int | None, raw: bytes) -> bytes:
+        head, masked = shapes.frame_head(message, exchange), self.masks.frame(raw, typed=message[2] == "out")
+        if masked is not raw:
+            head += ',"masked":true'
+        ((name, text),) = text_or_base64(masked, "raw").items()
+        return line_of_text(f'{head},"{name}":{shapes.quoted(text)}}}')
+
     def _line(self, thing: tuple[Any, ...]) -> bytes:
         if thing[0] == "noun":
             return self._noun(*thing[1:])
         if thing[0] == "masked":  # what of all that stands before it, also in the same portion
             found = [(pointer, name, count) for (pointer, name), count in self.masks.counts.items()]
             return self._noun("masked", "", thing[1], thing[2], (found,), {}, None) if found else b""
-        if thing[0] == "message":
-            thing = "frame", shapes.frame_line(*thing[1:-1]), thing[-1]
+        if thing[0] == "messages":
+            return b"".join(map(self._message, *thing[1:]))
         what, line, body = thing
         if what == "frame":
             if body is not None:

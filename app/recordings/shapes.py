@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from json.encoder import encode_basestring
 from typing import Any, Final
 
 Shape = Any
@@ -23,6 +24,8 @@ MEMBERS: Final = "members"
 NOUN: Final = "noun"
 
 Maker = Callable[[Any], Any]
+quoted: Final[Callable[[str], str]] = encode_basestring
+"""A text as JSON, whose characters stay as they are."""
 
 
 def maker(shape: Shape) -> Maker | None:
@@ -41,33 +44,22 @@ def maker(shape: Shape) -> Maker | None:
     return _each(maker(inside)) if kind == EACH else _members(maker(inside))
 
 
-def frame_line(
-    seq: int,
-    at: float,
-    direction: str,
-    size: int,
-    number: int,
-    quiet: bool,
-    answers: int | None,
-    latency_ms: float | None,
-    method: str | None,
-    fold: str | None,
-    by: str,
-    exchange: int | None = None,
-) -> dict[str, Any]:
-    """The line of a message, without its bytes."""
-    line: dict[str, Any] = {"kind": "frame", "seq": seq, "at": at, "direction": direction}
-    line |= {"size": size, "number": number}
+def frame_head(message: tuple[Any, ...], exchange: int | None) -> str:
+    """The line of a message, whose members are those of `FRAME`, up to where its bytes follow. Written by hand: most
+    lines of a recording are such ones."""
+    seq, at, direction, size, number, quiet, answers, latency_ms, method, fold, by = message
+    line = f'{{"kind":"frame","seq":{seq},"at":{at!r},"direction":"{direction}","size":{size},"number":{number}'
     if quiet:
-        line["quiet"] = True
+        line += ',"quiet":true'
     if exchange is not None:
-        line["exchange"] = exchange
+        line += f',"exchange":{exchange}'
     if answers is not None:
-        line |= {"answers": answers, "latency_ms": latency_ms, "method": method}
+        took = "null" if latency_ms is None else repr(latency_ms)
+        line += f',"answers":{answers},"latency_ms":{took},"method":{"null" if method is None else quoted(method)}'
         if fold is not None:
-            line["fold"] = fold
+            line += f',"fold":{quoted(fold)}'
         if by:
-            line["by"] = by
+            line += f',"by":{quoted(by)}'
     return line
 
 
@@ -84,7 +76,7 @@ FRAME: Final = (
     "fold",
     "by",
 )
-"""What of a message `frame_line` is given, in this order."""
+"""What of a message is recorded beside its bytes."""
 
 
 def _as_it_is(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Final
@@ -49,14 +50,16 @@ def header_of(space: Workspace, recording: Recording, rows: list[Message]) -> He
 _of_message: Final[Callable[[Message], tuple[Any, ...]]] = attrgetter(*shapes.FRAME)
 
 
-def message_thing(row: Message, carried: Exchange | None, raw: bytes) -> tuple[Any, ...]:
-    """A message as `scribe.Book` takes it. Cheap: it is done where the session lives."""
-    return ("message", *_of_message(row), None if carried is None else carried.seq, raw)
+def messages_thing(rows: list[Message], carried: list[Exchange | None], raws: list[bytes]) -> tuple[Any, ...]:
+    """Messages as `scribe.Book` takes them. Cheap: it is done where the session lives."""
+    exchanges = [None if one is None else one.seq for one in carried]
+    return "messages", list(map(_of_message, rows)), exchanges, raws
 
 
 def frame_members(row: Message, *, bare: bool, carried: Exchange | None) -> dict[str, Any]:
     """The line of a message, without its bytes."""
-    line = shapes.frame_line(*message_thing(row, carried, b"")[1:-1])
+    head = shapes.frame_head(_of_message(row), None if carried is None else carried.seq)
+    line: dict[str, Any] = json.loads(f"{head}}}")
     if bare:
         kept = ("kind", "method", "rpc_id", "gist", "problem", "unread", "step")
         line["row"] = {name: value for name in kept if (value := getattr(row, name)) not in (None, "")}

@@ -176,8 +176,7 @@ class Asks:
         call = session.calls.get(ask.call_id or "")
         for owner in (session.client_tasks.tasks.get(ask.task_id or ""), call):
             if owner is not None:
-                owner.asks.append(ask.id)
-                del owner.asks[: -bounds.ASKS_NOTED]
+                owner.asks = (*owner.asks, ask.id)[-bounds.ASKS_NOTED :]
         if answer is not None:
             return True
         if call is not None:

@@ -282,7 +282,8 @@ class Calls(Mapping[str, Call]):
         fields = error if isinstance(error, dict) else {"message": str(error)}
         data = fields.get("data") if reply.unread is None else None
         failed = CallError(whole(fields.get("code")), str(fields.get("message", "")), data)
-        call.links, remarks = required_links(failed)
+        links, remarks = required_links(failed)
+        call.links = tuple(links)
         self._session.messages.remark(reply.seq, *remarks)
         self.fail(call, failed)
 
@@ -423,19 +424,17 @@ class Calls(Mapping[str, Call]):
             return
         call = running[0]
         logger_name = params.get("logger")
-        call.logs.append(
+        call.add_log(
             CallLog(
                 self._session.wall(),
                 str(params.get("level")),
                 logger_name if isinstance(logger_name, str) else None,
                 params.get("data"),
                 size,
-            )
+            ),
+            most=self._session.limits.call_logs,
+            most_bytes=self._session.limits.call_log_bytes,
         )
-        call.logs_bytes += size
-        while len(call.logs) > self._session.limits.call_logs or call.logs_bytes > self._session.limits.call_log_bytes:
-            call.logs_bytes -= call.logs.popleft().size
-            call.logs_dropped += 1
         self._session.changed("call.changed", call.id)
 
     def connection_ended(self, message: str) -> None:

@@ -179,7 +179,7 @@ class Rounds:
         turn = Round(len(call.rounds) + 1, seq, methods, needed.has_state, needed.state)
         if seq is not None:
             self._session.messages.remark(seq, *needed.findings)
-        call.rounds.append(turn)
+        call.rounds += (turn,)
         self._session.changed("call.changed", call.id)
         return _Open(turn)
 

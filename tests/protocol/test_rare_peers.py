@@ -318,7 +318,7 @@ async def test_an_answer_that_came_too_late_for_its_task_leaves_no_open_ask(sess
     running = session.start_call("tools/call", {"name": "job", "arguments": {}}, by=ME)
     await until(session, lambda: session.inbox.open)
     [ask] = session.inbox.open
-    assert session.client_tasks.tasks[running.task_id or ""].asks == running.asks == [ask.id], "once"
+    assert session.client_tasks.tasks[running.task_id or ""].asks == running.asks == (ask.id,), "once"
     with pytest.raises(Conflict):
         await session.asks.answer(ask, {"action": "accept", "content": {"name": "x"}}, ME)
     await settled(session, running)

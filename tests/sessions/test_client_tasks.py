@@ -146,7 +146,7 @@ async def test_a_question_in_the_middle_lands_in_the_inbox_and_belongs_to_the_ta
         await until(session, lambda: session.open_asks)
         [ask] = session.inbox.open
         assert (ask.task_id, ask.call_id, ask.related_task) == (task.id, started.id, task.task_id)
-        assert (started.state, started.asks, task.asks) == ("waiting", [ask.id], [ask.id])
+        assert (started.state, started.asks, task.asks) == ("waiting", (ask.id,), (ask.id,))
         assert ask.expires_at == task.expires_at
         await session.asks.answer(ask, {"action": "accept", "content": {"name": "Ines"}}, ME)
         assert await text_of(session, started) == "done for Ines"

@@ -12,7 +12,7 @@ from app.core.timeline import Bar, Polls, Span, groups, of_ask, of_call, scale, 
 
 
 def call(began: float, ended: float | None, state: Any = "done", asks: tuple[str, ...] = (), cid: str = "c1") -> Call:
-    made = Call(cid, "tools/call", {"name": "work"}, began, began, asks=list(asks))
+    made = Call(cid, "tools/call", {"name": "work"}, began, began, asks=asks)
     made.state, made.ended_at = state, ended
     return made
 

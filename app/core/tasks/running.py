@@ -258,7 +258,7 @@ class ClientTask(Task):
     """The wait for its result got no reply: it begins again once a poll shows that the task is still there."""
     nudged: Signal = field(default_factory=Signal, repr=False, compare=False)
     notified: int = 0
-    asks: list[str] = field(default_factory=list)
+    asks: tuple[str, ...] = ()
     log: Findings = field(default=NO_FINDINGS, repr=False, compare=False)
     """Who knows what was remarked about it."""
     beside: set[int] = field(default_factory=set)

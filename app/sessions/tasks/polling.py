@@ -217,6 +217,6 @@ class Polling:
             self._session.messages.remark(seq, finding, about=task.id)
             task.beside.add(seq)
             if call is not None:
-                call.beside.add(seq)
+                call.beside |= {seq}
         if call is not None:
             self._session.changed("call.changed", call.id)

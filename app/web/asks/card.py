@@ -6,6 +6,7 @@ a link only when it is one that may be opened. Knows asks; knows no route and no
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from math import inf
@@ -243,7 +244,7 @@ def refused_words(session: Workspace) -> str:
 gist_of = words.question
 
 
-def asks_of(session: Workspace, ids: list[str]) -> list[tuple[str, str, str, bool]]:
+def asks_of(session: Workspace, ids: Sequence[str]) -> list[tuple[str, str, str, bool]]:
     """The asks of a call, for its card: id, kind, state in words, and whether it waits."""
     found = [session.inbox.asks[one] for one in ids[-20:] if one in session.inbox.asks]
     return [(ask.id, ASK_KINDS[ask.kind][1], ASK_STATES[ask.state], ask.state == "open") for ask in found]
@@ -258,7 +259,7 @@ class LinkCard(NamedTuple):
     findings: list[Finding]
 
 
-def link_cards(required: list[RequiredLink]) -> list[LinkCard]:
+def link_cards(required: Iterable[RequiredLink]) -> list[LinkCard]:
     """What a person must open before a call can succeed."""
     return [LinkCard(one, links.read(one.url), links.url_findings(one.url)) for one in required]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.core.asks import Ask
@@ -47,7 +48,7 @@ class AskLine(NamedTuple):
     settled: bool
 
 
-def ask_lines(session: Workspace, ids: list[str]) -> list[AskLine]:
+def ask_lines(session: Workspace, ids: Sequence[str]) -> list[AskLine]:
     """The asks of a call, the oldest first."""
     return [_line(session.inbox.asks[one]) for one in ids[-MOST:] if one in session.inbox.asks]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -311,7 +312,7 @@ def call_json(call: Call, result: Any) -> dict[str, Any]:
     }
 
 
-def links_json(required: list[RequiredLink]) -> list[dict[str, Any]]:
+def links_json(required: Iterable[RequiredLink]) -> list[dict[str, Any]]:
     """The addresses that a call wants opened; `opens` says whether a page would make a link of it."""
     return [
         {
