@@ -169,11 +169,8 @@ def _only(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
 
 def _noun_taker(kind: type) -> _Writer:
     hints, names = get_type_hints(kind), [one.name for one in recorded_members(kind)]
-    inside = [
-        (at, taker, () if get_origin(hints[name]) in (list, deque, tuple) else None)
-        for at, name in enumerate(names)
-        if (taker := _taker(hints[name])) is not _as_it_is
-    ]
+    inside = [(at, taker) for at, name in enumerate(names) if (taker := _taker(hints[name])) is not _as_it_is]
+    queues = [at for at, name in enumerate(names) if get_origin(hints[name]) is deque]
     members: Callable[[Any], tuple[Any, ...]] = attrgetter(*names) if len(names) > 1 else _only(names)
 
     def found(noun: Any) -> tuple[Any, ...] | list[Any]:
@@ -181,12 +178,11 @@ def _noun_taker(kind: type) -> _Writer:
         if not inside:
             return values
         made = list(values)
-        for at, taker, empty in inside:
-            value = made[at]
-            if value:
+        for at, taker in inside:
+            if value := made[at]:  # of what is empty, only a queue cannot be carried as it is
                 made[at] = taker(value)
-            elif value is not None:
-                made[at] = taker(value) if empty is None else empty
+        for at in queues:
+            made[at] = made[at] or ()
         return made
 
     return found

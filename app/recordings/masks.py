@@ -13,11 +13,13 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html import escape
+from math import isfinite
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
 from app import bounds, secrecy
 from app.core.globs import matches
+from app.recordings import quick
 from app.secret_names import NAME_LONGEST, sounds_secret
 
 MASK: Final = secrecy.MASK
@@ -53,6 +55,8 @@ class Masks:
         self._globs = tuple(sorted(name for name in wanted if "*" in name))
         self._names = frozenset(wanted.difference(self._globs))
         self._pointers = {one: parts for one in pointers if (parts := _parts(one))}
+        self._any_name = bool(wanted or self._pointers)
+        """Whether any name may be meant."""
         self._met: set[str] = set()
         """Which of these names, globs and pointers were met."""
         self.learn(values)
@@ -97,7 +101,12 @@ class Masks:
         if text is None:
             return self.quoted(raw)
         try:
-            value = _read(text)
+            if self._is_clean(quick.read(raw), _sounds_of(typed)) and not _has_one(text, self._sought):
+                return raw
+        except ValueError:
+            pass  # it may be read all the same
+        try:
+            value = json.loads(text)
             masked = self.value(value, typed=typed)
         except (ValueError, RecursionError):
             return self.text(text).encode() if self._is_hidden(text) else raw
@@ -149,18 +158,35 @@ class Masks:
 
     def value(self, value: Any, *, typed: bool = False) -> Any:
         """A JSON value without its secrets; the very same object when there are none."""
-        if self._is_clean(value, _SOUNDS_TYPED if typed else _SOUNDS):
+        if self._is_clean(value, _sounds_of(typed)):
             return value
         return self._walk(value, (), typed, _DEEPEST)
 
     def _is_clean(self, value: Any, sounds: _Sounds) -> bool:
-        """Whether a glance says that nothing is masked in a value."""
-        if self._names or self._globs or self._pointers:  # then any name may be meant
+        """Whether nothing at all would be masked in a value: no name in it sounds secret, no text in it looks like one
+        or has one of those that are sought; and no number is none. Most values are, and this is a fraction of the work
+        of masking one."""
+        if self._any_name:
             return False
-        try:
-            return _is_clean(value, sounds, self._sought, _DEEPEST)
-        except RecursionError:  # nested deep: a close look says how deep is too deep
-            return False
+        sought, waiting = self._sought, [value if type(value) is dict or type(value) is list else [value]]
+        for several in waiting:
+            values: Iterable[Any] = several
+            if type(several) is dict:
+                if not sounds.quiet.issuperset(several) and sounds.any_of(several):
+                    return False
+                if sought and any(_has_one(name, sought) for name in several):
+                    return False
+                values = several.values()
+            for one in values:
+                kind = type(one)
+                if kind is str:
+                    if (one not in _CLEAN and not _is_clean_text(one)) or (sought and _has_one(one, sought)):
+                        return False
+                elif kind is dict or kind is list:
+                    waiting.append(one)
+                elif kind is float and not isfinite(one):
+                    return False
+        return True
 
     def _walk(self, value: Any, at: tuple[str, ...], typed: bool, depth: int) -> Any:
         if self._pointers and at and value not in (None, MASK) and self._is_pointed_at(at):
@@ -280,22 +306,22 @@ class _Sounds:
     def __init__(self, *typed: bool) -> None:
         self._typed = typed
         """What we typed, what the server sent, or both."""
-        self._quiet: set[str] = set()
+        self.quiet: set[str] = set()
         """Names that are none."""
 
     def any_of(self, names: Iterable[str]) -> bool:
         """Whether one of these names may be that of a secret."""
-        return not self._quiet.issuperset(names) and not all(self._is_quiet(name) for name in names)
+        return not all(self._is_quiet(name) for name in names)
 
     def _is_quiet(self, name: str) -> bool:
-        if name in self._quiet:
+        if name in self.quiet:
             return True
         if name not in _NEVER and any(_sounds(name, typed) for typed in self._typed):
             return False
         if len(name) <= NAME_LONGEST:
-            if len(self._quiet) >= bounds.MASK_REMEMBERED:
-                self._quiet.clear()
-            self._quiet.add(name)
+            if len(self.quiet) >= bounds.MASK_REMEMBERED:
+                self.quiet.clear()
+            self.quiet.add(name)
         return True
 
 
@@ -304,26 +330,8 @@ _SOUNDS: Final = _Sounds(False)
 _SOUNDS_EITHER: Final = _Sounds(True, False)
 
 
-def _is_clean(value: Any, sounds: _Sounds, sought: list[str], depth: int) -> bool:
-    """Whether nothing at all would be masked in a value: no name in it sounds secret, no text in it looks like one or
-    has one of those that are sought. Most values are, and this is a fraction of the work of masking one."""
-    if depth <= 0:
-        return False
-    kind = type(value)
-    if kind is dict:
-        if sounds.any_of(value) or (sought and any(_has_one(name, sought) for name in value)):
-            return False
-        value = value.values()
-    elif kind is not list:
-        value = (value,)
-    for one in value:
-        kind = type(one)
-        if kind is str:
-            if (one not in _CLEAN and not _is_clean_text(one)) or (sought and _has_one(one, sought)):
-                return False
-        elif (kind is dict or kind is list) and not _is_clean(one, sounds, sought, depth - 1):
-            return False
-    return True
+def _sounds_of(typed: bool) -> _Sounds:
+    return _SOUNDS_TYPED if typed else _SOUNDS
 
 
 def _has_one(text: str, sought: list[str]) -> bool:
@@ -368,15 +376,6 @@ def _in_prose(text: str) -> tuple[secrecy.Hidden, ...]:
     return tuple(one for one in _hidden(text) if one.name == secrecy.ITSELF)
 
 
-def _read(text: str) -> Any:
-    """A JSON text as a value. Raises ValueError or RecursionError."""
-    try:
-        value, end = _DECODER.raw_decode(text)
-    except json.JSONDecodeError:
-        return json.loads(text)  # what stands before it may be white space
-    return value if end == len(text) else json.loads(text)
-
-
 def _text(raw: bytes) -> str | None:
     try:
         return raw.decode()
@@ -395,7 +394,6 @@ def _parts(pointer: str) -> tuple[str, ...]:
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer[1:].split("/"))
 
 
-_DECODER: Final = json.JSONDecoder()
 _AS_IT_IS: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED: Final = json.JSONEncoder(separators=(",", ":"))
 
@@ -408,18 +406,11 @@ def dump(value: Any) -> bytes:
         return _ESCAPED.encode(value).encode()
 
 
-text_of: Final = _AS_IT_IS.encode
-
-
 def line_of(value: Any) -> bytes:
-    """A whole line."""
-    return line_of_text(text_of(value))
-
-
-def line_of_text(text: str) -> bytes:
-    """A JSON text as a whole line. Half of a character, which a server may send and no reader takes for JSON, becomes
-    the sign for what is none: otherwise it would keep an ask or a call out of the recording."""
+    """A whole line. Half of a character, which a server may send and no reader takes for JSON, becomes the sign for
+    what is none: otherwise it would keep an ask or a call out of the recording."""
     try:
-        return f"{text}\n".encode()
+        return _AS_IT_IS.encode(value).encode() + b"\n"
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode() + b"\n"
+        text = _AS_IT_IS.encode(value).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return text.encode() + b"\n"

@@ -15,12 +15,13 @@ import marshal
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Final
 
 from app import bounds
-from app.recordings import shapes
-from app.recordings.masks import Masks, line_of, line_of_text
+from app.recordings import quick, shapes
+from app.recordings.masks import Masks, line_of
 
 Portion = tuple[str, str, Any]
 """What is to be done, for which recording, with what: `open` with values, names, pointers and the shapes of nouns;
@@ -65,7 +66,7 @@ class Book:
         self.before: list[dict[str, Any]] = []
         """What was masked in a recording that is masked again."""
 
-    def write(self, things: list[tuple[Any, ...]]) -> tuple[bytes, list[tuple[str, str, int]] | None]:
+    def write(self, things: Iterable[tuple[Any, ...]]) -> tuple[bytes, list[tuple[str, str, int]] | None]:
         """The lines of these things, and all that was masked so far when that has changed."""
         lines = b"".join([self._line(thing) for thing in things])
         counts = self.masks.counts
@@ -119,14 +120,14 @@ class Book:
         make = self._makers[kind]
         value = noun if make is None else make(noun)
         line = {"kind": kind, "seq": seq, "at": at, **({"id": key} if key else {}), **more, "value": value}
-        return self._line(("state", line, body))
+        return (self._mask_state(line, body) and quick.line(line)) or line_of(line)
 
     def _message(self, message: tuple[Any, ...], exchange: int | None, raw: bytes) -> bytes:
-        head, masked = shapes.frame_head(message, exchange), self.masks.frame(raw, typed=message[2] == "out")
+        line, masked = shapes.frame_line(message, exchange), self.masks.frame(raw, typed=message[2] == "out")
         if masked is not raw:
-            head += ',"masked":true'
-        ((name, text),) = text_or_base64(masked, "raw").items()
-        return line_of_text(f'{head},"{name}":{shapes.quoted(text)}}}')
+            line["masked"] = True
+        line |= text_or_base64(masked, "raw")
+        return quick.line(line) or line_of(line)
 
     def _line(self, thing: tuple[Any, ...]) -> bytes:
         if thing[0] == "noun":
@@ -151,12 +152,18 @@ class Book:
             target = self.masks.known(line.get("target"))
             line = {**line, **self.masks.value(texts), **({} if target is None else {"target": target})}
         else:
-            line["value"] = self.masks.noun(str(line.get("kind")), line["value"])
-            if line.get("kind") == "resource" and isinstance(line.get("id"), str):
-                line["id"] = self.masks.text(line["id"])
-            if body is not None:
-                line |= text_or_base64(self.masks.frame(body, typed=False), "reply_raw")
+            self._mask_state(line, body)
         return line_of(line)
+
+    def _mask_state(self, line: dict[str, Any], body: bytes | None) -> bool:
+        """Mask the line of a noun; whether there was nothing to mask in the noun."""
+        value = line["value"]
+        line["value"] = self.masks.noun(str(line.get("kind")), value)
+        if line.get("kind") == "resource" and isinstance(line.get("id"), str):
+            line["id"] = self.masks.text(line["id"])
+        if body is not None:
+            line |= text_or_base64(self.masks.frame(body, typed=False), "reply_raw")
+        return line["value"] is value
 
 
 def text_or_base64(raw: bytes, name: str) -> dict[str, str]:
@@ -191,7 +198,8 @@ def answer(books: dict[str, Book], portion: Portion) -> Any:
         books[rid].masks.counts.clear()
         books[rid].before = given
     elif what == "write":
-        return books[rid].write([thing for few in given for thing in marshal.loads(few)])  # noqa: S302 (see `unpacked`)
+        # A few at a time, while they are at hand: all of them at once would not fit where a processor looks first.
+        return books[rid].write(thing for few in given for thing in marshal.loads(few))  # noqa: S302 (see `unpacked`)
     elif what == "close":
         books.pop(rid, None)
     return b"", None

@@ -10,6 +10,8 @@ import logging
 import sys
 from collections import deque
 from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -105,8 +107,9 @@ class Scribe:
 
     async def _serve(self, started: Signal, needed: Signal, over: Signal) -> None:
         """Holds the process until nobody needs it."""
-        # -S: it needs nothing but the standard library and what lies beside it.
-        target = StdioTarget(command=sys.executable, args=("-S", "-m", "app.recordings.scribe"), cwd=_HOME)
+        # -S: it needs nothing but the standard library, what lies beside it, and one library.
+        args, env = ("-S", "-m", "app.recordings.scribe"), {"PYTHONPATH": _libraries()}
+        target = StdioTarget(command=sys.executable, args=args, env=env, cwd=_HOME)
         try:
             async with open_stdio(target, Limits(), _complain) as link, anyio.create_task_group() as group:
                 link.start(group)
@@ -231,6 +234,13 @@ async def _answer(link: StdioLink) -> memoryview:
         if whole == scribe.LENGTH <= size:
             whole += int.from_bytes(b"".join(chunks)[: scribe.LENGTH])
     return memoryview(b"".join(chunks))[scribe.LENGTH :]
+
+
+@cache
+def _libraries() -> str:
+    """Where what `quick` imports is installed."""
+    found = find_spec("orjson")
+    return "" if found is None or found.origin is None else str(Path(found.origin).parents[1])
 
 
 def _complain(line: bytes) -> None:

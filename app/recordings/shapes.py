@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from json.encoder import encode_basestring
 from typing import Any, Final
 
 Shape = Any
@@ -24,8 +23,6 @@ MEMBERS: Final = "members"
 NOUN: Final = "noun"
 
 Maker = Callable[[Any], Any]
-quoted: Final[Callable[[str], str]] = encode_basestring
-"""A text as JSON, whose characters stay as they are."""
 
 
 def maker(shape: Shape) -> Maker | None:
@@ -44,22 +41,20 @@ def maker(shape: Shape) -> Maker | None:
     return _each(maker(inside)) if kind == EACH else _members(maker(inside))
 
 
-def frame_head(message: tuple[Any, ...], exchange: int | None) -> str:
-    """The line of a message, whose members are those of `FRAME`, up to where its bytes follow. Written by hand: most
-    lines of a recording are such ones."""
+def frame_line(message: tuple[Any, ...], exchange: int | None) -> dict[str, Any]:
+    """The line of a message, whose members are those of `FRAME`, without its bytes."""
     seq, at, direction, size, number, quiet, answers, latency_ms, method, fold, by = message
-    line = f'{{"kind":"frame","seq":{seq},"at":{at!r},"direction":"{direction}","size":{size},"number":{number}'
+    line = {"kind": "frame", "seq": seq, "at": at, "direction": direction, "size": size, "number": number}
     if quiet:
-        line += ',"quiet":true'
+        line["quiet"] = True
     if exchange is not None:
-        line += f',"exchange":{exchange}'
+        line["exchange"] = exchange
     if answers is not None:
-        took = "null" if latency_ms is None else repr(latency_ms)
-        line += f',"answers":{answers},"latency_ms":{took},"method":{"null" if method is None else quoted(method)}'
+        line["answers"], line["latency_ms"], line["method"] = answers, latency_ms, method
         if fold is not None:
-            line += f',"fold":{quoted(fold)}'
+            line["fold"] = fold
         if by:
-            line += f',"by":{quoted(by)}'
+            line["by"] = by
     return line
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Final
@@ -58,8 +57,7 @@ def messages_thing(rows: list[Message], carried: list[Exchange | None], raws: li
 
 def frame_members(row: Message, *, bare: bool, carried: Exchange | None) -> dict[str, Any]:
     """The line of a message, without its bytes."""
-    head = shapes.frame_head(_of_message(row), None if carried is None else carried.seq)
-    line: dict[str, Any] = json.loads(f"{head}}}")
+    line = shapes.frame_line(_of_message(row), None if carried is None else carried.seq)
     if bare:
         kept = ("kind", "method", "rpc_id", "gist", "problem", "unread", "step")
         line["row"] = {name: value for name in kept if (value := getattr(row, name)) not in (None, "")}

@@ -2,13 +2,14 @@
 
 A turn is two beats of the recorder long, and the next one begins when it has written all of it. A machine that is used
 by others goes faster and slower from one second to the next, by more than is to be measured here. So two turns that
-follow each other are compared with each other, the middle half of all these pairs counts, and halfway the two sessions
-change places.
+follow each other are compared with each other, the middle half of all these pairs counts, every dozen pairs the two
+sessions change places, and there are as many pairs as it takes to know the figure to half a percent, up to a limit.
 """
 
 import gc
 import tempfile
 import time
+from math import sqrt
 from pathlib import Path
 from statistics import mean, quantiles
 
@@ -26,7 +27,9 @@ from tests.bench.processes import WAIT
 from tests.bench.table import Part, Say, mb, ms, p50, times, us
 
 IN_FLIGHT = 20
-PAIRS = 24
+PAIRS, AT_A_TIME = (24, 72), 12
+SURE = 0.005
+"""How far off the figure may be, as one standard error."""
 TURN_SECONDS = bounds.RECORDING_TICK_SECONDS * 2.1
 MOST = 1.03
 TEXT = "the quick brown fox"
@@ -51,10 +54,11 @@ async def _measure(part: Part, directory: Path, say: Say) -> None:
             await _calls(session, IN_FLIGHT, 2.0)
         for name, in_flight in (("one at a time", 1), (f"{IN_FLIGHT} in flight", IN_FLIGHT)):
             plain, recorded = list[Turn](), list[Turn]()
-            for half in range(2):
+            while len(plain) < PAIRS[0] or (len(plain) < PAIRS[1] and _error(plain, recorded) > SURE):
+                half = len(plain) // AT_A_TIME % 2
                 recorder = recorders.start(pair[half])
-                for at in range(PAIRS // 2):
-                    say(f"echo, {name}, pair {half * PAIRS // 2 + at + 1} of {PAIRS}")
+                for at in range(AT_A_TIME):
+                    say(f"echo, {name}, pair {len(plain) + 1}")
                     for which in ((half, 1 - half), (1 - half, half))[at % 2]:
                         await _caught_up(pair[half], recorder)
                         turn = await _calls(pair[which], in_flight, TURN_SECONDS)
@@ -66,7 +70,8 @@ async def _measure(part: Part, directory: Path, say: Say) -> None:
             low, _, high = quantiles(took)
             part.add(f"echo, {name}, not recorded", f"{ms(p50([one[0] for one in plain]))} a call")
             part.judge(f"echo, {name}, recorded / not", f"{ratio:.3f} ×", f"<= {MOST} ×", ratio <= MOST)
-            part.add("half of the pairs are between", f"{low:.3f} and {high:.3f} ×")
+            sure = f"± {_error(plain, recorded):.3f}"
+            part.add(f"half of its {len(took)} pairs are between", f"{low:.3f} and {high:.3f} ×", ratio=sure)
             part.add(
                 f"of that CPU of Parley's process, {name}",
                 us(p50([one[1] for one in recorded])),
@@ -104,6 +109,12 @@ async def _calls(session: Session, in_flight: int, seconds: float) -> Turn:
         for _ in range(in_flight):
             group.start_soon(one_by_one)
     return (time.perf_counter() - began) / made, (time.process_time() - busy) / made
+
+
+def _error(plain: list[Turn], recorded: list[Turn]) -> float:
+    """The standard error of the figure, as that of a median: the middle of some hundred figures is about as sure."""
+    low, _, high = quantiles([one[0] / other[0] for one, other in zip(recorded, plain, strict=True)])
+    return 0.93 * (high - low) / sqrt(len(plain))
 
 
 def _middle(ratios: list[float]) -> float:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from app import bounds, secrecy
 from app.recordings import masks as module
+from app.recordings import quick
 from app.recordings.lines import RootsState, State, read_line
-from app.recordings.masks import MASK, Masks
+from app.recordings.masks import MASK, Masks, line_of
 from app.recordings.scribe import Book, plain, served
 from tests.secret_cases import CASES
 
@@ -198,19 +199,50 @@ _VALUES = st.recursive(
 
 @given(st.lists(st.tuples(_VALUES, st.booleans()), max_size=5), st.booleans())
 def test_what_is_passed_at_a_glance_is_what_a_close_look_leaves_as_it_is(said: list[tuple[Any, bool]], known: bool):
-    quick, close = (Masks(values=["typed-canary"] if known else []) for _ in range(2))
+    glance, close = (Masks(values=["typed-canary"] if known else []) for _ in range(2))
     for value, typed in said:
-        masked = quick.value(value, typed=typed)
+        masked = glance.value(value, typed=typed)
         assert masked == close._walk(value, (), typed, module._DEEPEST)
-        assert (quick.counts, quick._sought) == (close.counts, close._sought)
+        assert (glance.counts, glance._sought) == (close.counts, close._sought)
 
 
-def test_what_is_nested_too_deep_to_be_looked_through_is_not_passed_at_a_glance():
-    deep: Any = "plain"
-    for _ in range(module._DEEPEST + 1):
-        deep = [deep]
+def test_a_secret_that_is_nested_too_deep_to_be_masked_is_not_passed_at_a_glance():
+    deep: Any = {"password": "canary"}
+    plain: Any = "plain"
+    for _ in range(5 * module._DEEPEST):
+        deep, plain = [deep], [plain]
     with pytest.raises(RecursionError):
         Masks().value(deep)
+    assert Masks().value(plain) is plain, "however deep it is"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 2**70, 10**400, 1.5e300, -0.0, 5e-324])
+def test_numbers_are_written_as_they_came(number: float):
+    value = {"logs": [{"data": number}]}
+    line = {"kind": "call", "seq": 7, "at": 1.0, "id": "c1", "value": value}
+    book = Book([], [], [], {"call": None})
+    (raw, _) = book.write([("noun", "call", "c1", 7, 1.0, value, {}, None)])
+    assert raw.endswith(b"\n")
+    assert repr(json.loads(raw)) == repr(line)
+    frame = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"n": number, "password": "canary"}}).encode()
+    assert repr(json.loads(Masks().frame(frame, typed=False))["result"]["n"]) == repr(number)
+
+
+@given(_VALUES, st.text() | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_line_is_the_same_whichever_way_it_is_written(value: Any, other: Any):
+    line = {"kind": "call", "value": [value, {"other": other}]}
+    quickly = quick.line(line)
+    assert quickly is None or (quickly.endswith(b"\n") and quickly.count(b"\n") == 1)
+    assert json.loads(quickly or line_of(line)) == line
+
+
+@pytest.mark.parametrize("hard", ["\ud800", 2**64, [[]] * 2])
+def test_what_cannot_be_written_quickly_is_written_as_before(hard: Any):
+    if isinstance(hard, list):
+        for _ in range(300):
+            hard = [hard]
+    assert quick.line({"value": hard}) is None
+    assert json.loads(line_of({"value": hard})) == {"value": "\ufffd" if hard == "\ud800" else hard}
 
 
 @pytest.mark.parametrize("deep", [300, 340, 380, module._DEEPEST - 3])
