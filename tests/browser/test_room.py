@@ -160,7 +160,7 @@ def test_an_empty_inbox_is_a_strip_that_an_ask_opens_and_the_last_answer_folds(
     page.locator(f"{second} .failing > summary").focus()
     act(page.locator(second), "Decline")
     expect(page.locator("#settled > .ask")).to_have_count(2)
-    expect(strip).to_have_text(re.compile("Inbox 0\\s*2 answered"))
+    expect(strip).to_have_text(re.compile("Inbox 0\\s*2 done"))
     assert width(page.locator("#inbox")) == STRIP
     expect(strip).to_be_focused()
     assert [one["id"] for one in raw_desk.get("/inbox")["settled"]] == [second[5:], first[5:]]
@@ -170,7 +170,7 @@ def test_an_empty_inbox_is_a_strip_that_an_ask_opens_and_the_last_answer_folds(
 def test_an_empty_inbox_can_be_opened_and_folded_and_the_browser_remembers(page: Page, desk: Desk):
     visit(page, desk)
     desk.result(desk.call("list_roots"))
-    expect(page.locator("#inbox-open")).to_contain_text("1 answered")
+    expect(page.locator("#inbox-open")).to_contain_text("1 done")
     page.locator("#inbox-open").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#inbox-title")).to_be_focused()
@@ -252,7 +252,7 @@ def test_what_was_typed_and_not_sent_is_kept_with_its_own_mark_until_it_is_dismi
     expect(page.locator("#kept > .ask")).to_have_count(0)
     expect(page.locator("#settled > .ask")).to_have_count(3)
     page.reload()
-    expect(page.locator("#inbox-open")).to_contain_text("3 answered")
+    expect(page.locator("#inbox-open")).to_contain_text("3 done")
     expect(page.locator("#kept > .ask")).to_have_count(0)
 
 

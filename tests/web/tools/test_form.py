@@ -9,6 +9,7 @@ import pytest
 
 from app.core.forms import MISSING, Entries
 from app.sessions import Session
+from app.web.kit.templates import jinja
 from app.web.tools.form import from_form, from_value, switched
 from app.web.tools.tool import weighs
 from tests.drive import raw_target
@@ -226,3 +227,17 @@ async def test_a_tool_whose_list_is_still_being_read_is_waited_for(client: Visit
         victim.tools.items, victim.tools.state = [{"name": "echo", "inputSchema": SCHEMA}], "ready"
         victim.changed("listing.changed", "tools")
     assert found == [200]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["to"], "to is required and empty. Send without it?"),
+        (["to", "tone"], "to and tone are required and empty. Send without them?"),
+        (["to", "tone", "place"], "to and 2 more are required and empty. Send without them?"),
+    ],
+)
+def test_what_is_required_and_empty_is_named(names: list[str], said: str):
+    macros: Any = jinja.get_template("macros/callbar.html").module
+    question = re.sub(r"<[^>]+>", "", str(macros.question(names, "arg-to", "out")).split("</p>")[0])
+    assert " ".join(question.split()) == said
