@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from tests.drive import until
 from tests.drive_oauth import Harbour
 from tests.web.asgi import Visitor
-from tests.web.sign_in.going import allowed, rested, session_of, signed_in
+from tests.web.sign_in.going import allowed, begun, rested, session_of, signed_in
 from tests.web.sign_in.test_broken import as_far_as_it_goes
 from tests.web.sign_in.test_engine import asked, called
 
@@ -175,3 +175,23 @@ async def test_what_a_refusal_quotes_and_what_a_token_endpoint_invents_is_not_sh
     assert not [one for one in (*harbour.secrets, *verifiers, canary) if one in everything]
     await script.post(f"{path}/sign-in/forget")
     await script.post(f"{path}/close")
+
+
+async def test_a_token_that_another_session_has_renewed_is_taken_and_not_renewed_again(
+    script: Visitor, stranger: Visitor, harbour: Harbour
+):
+    first = await signed_in(script, stranger, harbour)
+    second = await begun(script, harbour)
+    assert (await script.json(f"{second}?wait=30"))["connection"]["state"] == "ready", "with the token that is kept"
+    before = len(harbour.saw("/token"))
+    harbour.set(now="outdate")
+    for path in (first, second):
+        call = await called(script, path, "read_tide")
+        assert (await script.json(f"{path}/calls/{call}?wait=30"))["state"] == "done"
+    assert len(harbour.saw("/token")) == before + 1, "to renew it a second time might cost both"
+    harbour.set(now="outdate")
+    call = await called(script, second, "read_tide")
+    assert (await script.json(f"{second}/calls/{call}?wait=30"))["state"] == "done"
+    assert len(harbour.saw("/token")) == before + 2, "who took it can renew it too"
+    for path in (first, second):
+        await script.post(f"{path}/sign-in/forget")
