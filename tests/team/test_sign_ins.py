@@ -3,7 +3,7 @@ somebody else. And a file that somebody brings takes no more than it may."""
 
 import gzip
 from collections.abc import Iterator
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import anyio
 import pytest
@@ -70,6 +70,23 @@ async def test_each_person_signs_in_for_themselves(
     told = "\n".join(seen) + caplog.text + b"".join(files.values()).decode("latin-1")
     tokens = [one for one in harbour.secrets if len(one) > 8]
     assert tokens and not [one for one in tokens if one in told]
+
+
+@pytest.mark.requirement("S20", "T08")
+async def test_a_session_that_is_handed_over_takes_no_sign_in_along(enters: Enters, app: Starlette, harbour: Harbour):
+    grace, heir = await enters("Ada"), await enters("Heir")
+    path = await begun(grace, harbour)
+    waiting = await rested(grace, path)
+    assert waiting["state"] == "waiting"
+    assert (await grace.post(f"{path}/hand-over", {"person": "Heir"})).status == 200
+    final = urlsplit(harbour.allow(waiting["authorization_url"]))
+    for guest in (grace, heir):
+        assert (await guest.get(f"{final.path}?{final.query}")).status == 400, "what she began ends with her"
+    for kind in ("text/html", "application/json"):
+        told = await heir.send("GET", f"{path}/sign-in", {"accept": kind})
+        assert dict(parse_qsl(final.query))["state"] not in told.text
+    assert app.state.registry.callbacks == {}
+    assert (await heir.json(path))["connection"]["state"] != "ready"
 
 
 @pytest.mark.requirement("S42")
