@@ -42,6 +42,7 @@ _LEFT_OUT: Final[dict[type, frozenset[str]]] = {
 """Members that belong to the process: who knows findings, how an answer leaves, monotonic clocks; and the reply of a
 call, which stands in its frame."""
 _WIRES: Final = {"2025-11-25": CORE, "2026-07-28": EXTENSION}
+_OF_ERROR: Final = ("code", "message", "data", "rule")
 _NO_NUMBERS: Final = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -91,6 +92,10 @@ def shape_of(kind: Any) -> shapes.Shape:
     origin, inner = get_origin(kind), get_args(kind)
     if kind is float:
         return shapes.NUMBER
+    if kind in (int, bool, TaskWire) or origin is Literal:
+        return shapes.WORD
+    if kind is RpcError:
+        return shapes.NOUN, [(name, shapes.WORD if name == "code" else None, ()) for name in _OF_ERROR]
     if _is_noun(kind):
         hints = get_type_hints(kind)
         members = [(one.name, shape_of(hints[one.name]), _default(kind, one)) for one in recorded_members(kind)]
@@ -189,7 +194,7 @@ def _noun_taker(kind: type) -> _Writer:
 
 
 def _write_error(error: RpcError) -> dict[str, Any]:
-    return {"code": error.code, "message": error.message, "data": error.data, "rule": error.rule}
+    return {name: getattr(error, name) for name in _OF_ERROR}
 
 
 # ------------------------------------------------------------------------------------------------------------ reading

@@ -10,8 +10,10 @@ from __future__ import annotations
 import base64
 import binascii
 import codecs
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 from app import bounds
 from app.core.asks import Answer, Ask, Delivery
@@ -31,7 +33,7 @@ from app.core.wire import (
     rpc_id_of,
     short,
 )
-from app.recordings.codec import Unfit, read, write
+from app.recordings.codec import Unfit, read, shape_of, write
 from app.recordings.nouns import (
     KINDS,
     MAGIC,
@@ -59,6 +61,7 @@ from app.recordings.nouns import (
     Totals,
     Why,
 )
+from app.recordings.shapes import Shape
 from app.sessions.subscriptions import Subscription
 
 __all__ = [
@@ -94,6 +97,7 @@ __all__ = [
     "header_line",
     "line_of",
     "message_of",
+    "noun_shapes",
     "read_line",
     "reply_members",
     "state_line",
@@ -111,6 +115,12 @@ class Newer(Broken):
 
 
 # ------------------------------------------------------------------------------------------------------------ writing
+
+
+@cache
+def noun_shapes() -> dict[str, Shape]:
+    """What each noun is made of, for whoever masks it."""
+    return {kind: shape_of(cast("Hashable", noun)) for kind, noun in NOUNS.items()}
 
 
 def header_line(header: Header) -> bytes:

@@ -8,7 +8,6 @@ JSON stays JSON. Light: it is all that the process needs which writes recordings
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -19,7 +18,8 @@ from urllib.parse import quote, quote_plus
 
 from app import bounds, secrecy
 from app.core.globs import matches
-from app.recordings import quick
+from app.recordings import quick, shapes
+from app.recordings.protocol_names import PROTOCOL_NAMES
 from app.secret_names import NAME_LONGEST, sounds_secret
 
 MASK: Final = secrecy.MASK
@@ -64,10 +64,12 @@ class Masks:
     # ---- what is known
 
     def learn(self, values: Iterable[str]) -> None:
-        """From now on these texts are masked wherever they stand."""
+        """From now on these texts are masked wherever they stand; not words that every message is made of."""
         for value in values:
             for one in (value, value.strip()):
-                if len(one) >= bounds.MASK_SHORTEST and one not in self._values and len(self._values) < bounds.MASKS:
+                if len(one) < bounds.MASK_SHORTEST or one in PROTOCOL_NAMES:
+                    continue
+                if one not in self._values and len(self._values) < bounds.MASKS:
                     self._values.append(one)
                     self._sought.append(one)
                     if len(self._sought) < bounds.MASKS:
@@ -107,12 +109,14 @@ class Masks:
             pass  # it may be read all the same
         try:
             value = json.loads(text)
-            masked = self.value(value, typed=typed)
+            masked = self._walk(value, (), typed, _DEEPEST)
         except (ValueError, RecursionError):
             return self.text(text).encode() if self._is_hidden(text) else raw
         if masked is value:
             # What is written twice, or in another way, is not seen in the value: the text is looked at too.
-            return self.text(text).encode() if _has_one(text, self._sought) else raw
+            sought = [one for one in self._sought if one in text]
+            told = dump(value).decode() if sought else ""
+            return self.text(text).encode() if any(text.count(one) > told.count(one) for one in sought) else raw
         return dump(masked)
 
     def text(self, text: str, pointer: str = "") -> str:
@@ -131,7 +135,7 @@ class Masks:
     def quoted(self, raw: bytes) -> bytes:
         """A JSON text, or anything else, without the texts that are known to be secrets."""
         for value in self._sought:
-            raw = raw.replace(value.encode(), MASK.encode())
+            raw = raw.replace(value.encode(errors="surrogatepass"), MASK.encode())
         return raw
 
     def known(self, value: Any) -> Any:
@@ -147,14 +151,38 @@ class Masks:
 
     # ---- values
 
-    def noun(self, kind: str, value: dict[str, Any]) -> dict[str, Any]:
+    def noun(self, kind: str, value: dict[str, Any], shape: shapes.Shape = None) -> dict[str, Any]:
         """What is written of a noun, without its secrets; the very same object when there are none."""
         if self._is_clean(value, _SOUNDS_EITHER):
             return value
+        below = shapes.members_of(shape)
         typed = _TYPED.get(kind, frozenset())
-        rest = self.value({key: one for key, one in value.items() if key not in typed})
-        ours = self.value({key: value[key] for key in value.keys() & typed}, typed=True)
-        return {key: ours[key] if key in ours else rest.get(key) for key in value} if typed else rest
+        return {key: self._member(key, one, below.get(key), (), key in typed) for key, one in value.items()}
+
+    def _member(self, key: str, value: Any, shape: shapes.Shape, at: tuple[str, ...], typed: bool) -> Any:
+        """A member of a noun: its name is Parley's, and whoever reads it must find what the noun is made of."""
+        path = (*at, key)
+        if shape is not None or type(value) not in (str, dict, list):
+            return self._own(value, shape, path, typed)
+        now = None if key in _NEVER else self._named(key, value, path, typed)
+        return _alike(value, self._walk(value, path, typed, _DEEPEST) if now is None else now)
+
+    def _own(self, value: Any, shape: shapes.Shape, at: tuple[str, ...], typed: bool) -> Any:
+        """What is Parley's own: words and numbers of it are no secrets, but what others said stands inside it."""
+        if shape is None:
+            return _alike(value, self._walk(value, at, typed, _DEEPEST))
+        if type(shape) is tuple and value is not None:
+            kind, inside = shape
+            if kind == shapes.NOUN and type(value) is dict:
+                below = shapes.members_of(shape)
+                return {key: self._member(key, one, below.get(key), at, typed) for key, one in value.items()}
+            if kind == shapes.MEMBERS and type(value) is dict:
+                return {self._name(key, at): self._own(one, inside, (*at, key), typed) for key, one in value.items()}
+            if kind == shapes.EACH and type(value) is list:
+                return [self._own(one, inside, (*at, "*"), typed) for one in value]
+            if kind == shapes.PARTS and type(value) is list and len(value) == len(inside):
+                return [self._own(one, below, (*at, "*"), typed) for one, below in zip(value, inside, strict=True)]
+        return value
 
     def value(self, value: Any, *, typed: bool = False) -> Any:
         """A JSON value without its secrets; the very same object when there are none."""
@@ -168,25 +196,30 @@ class Masks:
         of masking one."""
         if self._any_name:
             return False
-        sought, waiting = self._sought, [value if type(value) is dict or type(value) is list else [value]]
-        for several in waiting:
-            values: Iterable[Any] = several
-            if type(several) is dict:
-                if not sounds.quiet.issuperset(several) and sounds.any_of(several):
-                    return False
-                if sought and any(_has_one(name, sought) for name in several):
-                    return False
-                values = several.values()
-            for one in values:
-                kind = type(one)
-                if kind is str:
-                    if (one not in _CLEAN and not _is_clean_text(one)) or (sought and _has_one(one, sought)):
+        sought, level = self._sought, [value if type(value) is dict or type(value) is list else [value]]
+        for _ in range(_DEEPEST):
+            below: list[Any] = []
+            for several in level:
+                values: Iterable[Any] = several
+                if type(several) is dict:
+                    if not sounds.quiet.issuperset(several) and sounds.any_of(several):
                         return False
-                elif kind is dict or kind is list:
-                    waiting.append(one)
-                elif kind is float and not isfinite(one):
-                    return False
-        return True
+                    if sought and any(_has_one(name, sought) for name in several):
+                        return False
+                    values = several.values()
+                for one in values:
+                    kind = type(one)
+                    if kind is str:
+                        if (one not in _CLEAN and not _is_clean_text(one)) or (sought and _has_one(one, sought)):
+                            return False
+                    elif kind is dict or kind is list:
+                        below.append(one)
+                    elif kind is float and not isfinite(one):
+                        return False
+            if not below:
+                return True
+            level = below
+        return False
 
     def _walk(self, value: Any, at: tuple[str, ...], typed: bool, depth: int) -> Any:
         if self._pointers and at and value not in (None, MASK) and self._is_pointed_at(at):
@@ -220,7 +253,7 @@ class Masks:
                 now = self._named(key, one, path, typed)
             if now is None:
                 now = self._walk(one, path, typed, depth)
-            name = key if not self._sought or not _has_one(key, self._sought) else self.text(key, _pointer(at))
+            name = self._name(key, at)
             if made is None and (now is not one or name is not key):
                 made = dict(value)
             if made is not None:
@@ -228,6 +261,12 @@ class Masks:
                     made.pop(key, None)
                 made[name] = now
         return value if made is None else made
+
+    def _name(self, key: str, at: tuple[str, ...]) -> str:
+        """What a member is called without secrets."""
+        if not self._sought or key in PROTOCOL_NAMES or not _has_one(key, self._sought):
+            return key
+        return self.text(key, _pointer(at))
 
     def _named(self, key: str, value: Any, path: tuple[str, ...], typed: bool) -> Any:
         """What stands in the place of a member whose name is that of a secret; None when it is not."""
@@ -288,6 +327,13 @@ def _forms(secret: str) -> Iterator[str]:
         coded = b64encode(bytes(before) + raw).decode()[first : (before + len(raw)) * 8 // 6]
         if len(coded) >= _SHORTEST_CODED:
             yield from {coded, coded.replace("+", "-").replace("/", "_")}
+
+
+def _alike(value: Any, masked: Any) -> Any:
+    """What is masked as a whole, as something that can be read in its place."""
+    if type(masked) is type(value) or masked != MASK:
+        return masked
+    return {MASK: MASK} if type(value) is dict else [MASK] if type(value) is list else masked
 
 
 def _is_schema(value: dict[str, Any]) -> bool:
@@ -358,12 +404,26 @@ def _is_clean_text(text: str) -> bool:
 def _hidden(text: str) -> tuple[secrecy.Hidden, ...]:
     """The secrets in a text. Most texts have no sign of one, and most others are said again and again."""
     if len(text) > bounds.MASK_CACHED:
-        return tuple(secrecy.in_text(text))
-    return _found_before(text) if len(text) >= _SHORTEST and _SIGNS.search(text) else ()
+        return _in_long(text)
+    return _found_before(text) if _is_suspect(text) else ()
 
 
-_SIGNS: Final = re.compile(rf"[=:@\-]|bearer|basic|\S{{{_LONG_WORD}}}", re.IGNORECASE)
-"""There may be a secret in a text that has a sign of one, a word that announces one, or a long word."""
+@lru_cache(maxsize=1)
+def _in_long(text: str) -> tuple[secrecy.Hidden, ...]:
+    """The same of a long text, which takes seconds where it has millions of words: once, however often it is asked."""
+    return tuple(secrecy.in_text(text))
+
+
+def _is_suspect(text: str) -> bool:
+    """Whether there may be a secret in a text: it has a sign of one, a long word, or a word that announces one."""
+    if len(text) < _SHORTEST:
+        return False
+    if "=" in text or ":" in text or "@" in text or "-" in text:
+        return True
+    small = text.lower()
+    if "bearer" in small or "basic" in small:
+        return True
+    return len(text) >= _LONG_WORD and any(len(word) >= _LONG_WORD for word in small.split())
 
 
 @lru_cache(maxsize=bounds.MASK_REMEMBERED)

@@ -20,7 +20,7 @@ from app.core.calls import Call
 from app.core.errors import Invalid, NotAllowed
 from app.core.wire import Message, StderrLine
 from app.recordings.codec import write
-from app.recordings.lines import Broken, message_of, read_line, state_value
+from app.recordings.lines import Broken, message_of, noun_shapes, read_line, state_value
 from app.recordings.masks import MASK
 from app.recordings.nouns import MAGIC, Beside, End, Frame, Header, Masked, Noun, OpensAt, State, Totals
 from app.recordings.scribe import Book
@@ -189,7 +189,7 @@ def make(space: Workspace, wanted: Wanted, now: float) -> Moment:
         notes=wanted.note,
         origin="moment",
     )
-    book = Book(list(known_secrets(space.target)), list(wanted.names), list(wanted.pointers))
+    book = Book(list(known_secrets(space.target)), list(wanted.names), list(wanted.pointers), noun_shapes())
     things = list(_things(space, picked, wanted, row))
     book.write([(what, _copied(line), body) for what, line, body in things])  # what is typed may stand before it
     book.masks.counts.clear()

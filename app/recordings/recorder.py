@@ -8,10 +8,10 @@ with a sentence, never the session.
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.lowlevel
@@ -22,11 +22,10 @@ from app.core.errors import NotAllowed
 from app.core.signal import Signal, first_of
 from app.core.wire import Message
 from app.recordings import codec, scribe, states
-from app.recordings.lines import state_value
+from app.recordings.lines import noun_shapes, state_value
 from app.recordings.nouns import (
     KINDS,
     MAGIC,
-    NOUNS,
     End,
     Gap,
     ListState,
@@ -145,8 +144,7 @@ class Recorder:
         self._body = await self._store.in_thread(self._store.bodies.create, self.recording.id)
         space = self._space
         self._known = frozenset(known_secrets(space.target))
-        shapes = {kind: codec.shape_of(cast("Hashable", noun)) for kind, noun in NOUNS.items()}
-        given = (sorted(self._known), list(self._wanted.names), list(self._wanted.pointers), shapes)
+        given = (sorted(self._known), list(self._wanted.names), list(self._wanted.pointers), noun_shapes())
         await self._scribe.ask("open", self.recording.id, given)
         self._store.note(self.recording, new=True)
         rows = list(space.messages.back())
@@ -308,8 +306,13 @@ class Recorder:
                 place.wrote(few)
                 await self._add(scribe.plain([messages_thing(few, [log.exchange(row.seq) for row in few], raws)]))
                 continue
+            things, size = list[Thing](), 0
             for row in few:
-                await self._add(scribe.plain([*self._message(row)]))
+                things += self._message(row)
+                size += row.size
+                if size >= bounds.RECORDING_SLICE_BYTES or row is few[-1]:
+                    await self._add(scribe.plain(things))
+                    things, size = [], 0
 
     def _message(self, row: Message) -> Iterator[Thing]:
         """One message that is large, is no longer kept as it came, or comes after a gap."""

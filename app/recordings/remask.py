@@ -12,6 +12,7 @@ from typing import Any
 
 from app import bounds
 from app.core.errors import Conflict, Gone, NotAllowed
+from app.recordings.lines import noun_shapes
 from app.recordings.portions import Wanted
 from app.recordings.scribes import Counts, Scribe, ScribeGone
 from app.store.bodies import Body, Unwritable
@@ -56,7 +57,7 @@ async def _remasked(
     key, draft = f"{recording.id}-again", f"{recording.id}-new"
     body: Body = await store.in_thread(store.bodies.open, recording.id)
     try:
-        await scribe.ask("open", key, ([], list(wanted.names), list(wanted.pointers)))
+        await scribe.ask("open", key, ([], list(wanted.names), list(wanted.pointers), noun_shapes()))
         found: Counts = []
         async for lines in _lines(store, body):
             _, counts = await scribe.ask("again", key, lines)

@@ -59,7 +59,8 @@ class Book:
         self, values: list[str], names: list[str], pointers: list[str], nouns: dict[str, shapes.Shape] | None = None
     ) -> None:
         self.masks = Masks(values, names, pointers)
-        self._makers = {kind: shapes.maker(shape) for kind, shape in (nouns or {}).items()}
+        self._shapes = nouns or {}
+        self._makers = {kind: shapes.maker(shape) for kind, shape in self._shapes.items()}
         self._hashes: dict[tuple[str, str], int] = {}
         """What was last written of each noun."""
         self._told = 0
@@ -158,7 +159,8 @@ class Book:
     def _mask_state(self, line: dict[str, Any], body: bytes | None) -> bool:
         """Mask the line of a noun; whether there was nothing to mask in the noun."""
         value = line["value"]
-        line["value"] = self.masks.noun(str(line.get("kind")), value)
+        kind = str(line.get("kind"))
+        line["value"] = self.masks.noun(kind, value, self._shapes.get(kind))
         if line.get("kind") == "resource" and isinstance(line.get("id"), str):
             line["id"] = self.masks.text(line["id"])
         if body is not None:

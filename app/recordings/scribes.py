@@ -240,7 +240,7 @@ async def _answer(link: StdioLink) -> memoryview:
 def _libraries() -> str:
     """Where what `quick` imports is installed."""
     found = find_spec("orjson")
-    return "" if found is None or found.origin is None else str(Path(found.origin).parents[1])
+    return "" if found is None or found.origin is None else str(Path(found.origin).resolve().parents[1])
 
 
 def _complain(line: bytes) -> None:

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 Shape = Any
-"""None for a value that is JSON as it is; `NUMBER`, `SORTED`; (`EACH`, shape) for a list; (`PARTS`, shapes) for a fixed
-number of values; (`MEMBERS`, shape) for an object with any keys; (`NOUN`, members) for a noun, each member with its
-name, its shape, and its default in a tuple, or an empty one."""
+"""None for a value that is JSON as it is; `WORD` for one of Parley's own words, an integer, yes or no; `NUMBER`,
+`SORTED`; (`EACH`, shape) for a list; (`PARTS`, shapes) for a fixed number of values; (`MEMBERS`, shape) for an object
+with any keys; (`NOUN`, members) for a noun, each member with its name, its shape, and its default in a tuple, or an
+empty one."""
+WORD: Final = "word"
 NUMBER: Final = "number"
 SORTED: Final = "sorted"
 EACH: Final = "each"
@@ -25,9 +27,16 @@ NOUN: Final = "noun"
 Maker = Callable[[Any], Any]
 
 
+def members_of(shape: Shape) -> dict[str, Shape]:
+    """The shapes of the members of a noun, by their names."""
+    if type(shape) is not tuple or shape[0] != NOUN:
+        return {}
+    return {name: below for name, below, _ in shape[1]}
+
+
 def maker(shape: Shape) -> Maker | None:
     """Who makes JSON of a value of this shape; None where nothing is to be done. What is None stays None."""
-    if shape is None:
+    if shape is None or shape == WORD:
         return None
     if shape == NUMBER:
         return _number

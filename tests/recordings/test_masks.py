@@ -3,18 +3,23 @@
 import base64
 import json
 from html import escape
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+import mcp_types
+import mcp_types.jsonrpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from app import bounds, secrecy
 from app.recordings import masks as module
 from app.recordings import quick
-from app.recordings.lines import RootsState, State, read_line
+from app.recordings.lines import RootsState, State, noun_shapes, read_line
 from app.recordings.masks import MASK, Masks, line_of
+from app.recordings.protocol_names import PROTOCOL_NAMES
 from app.recordings.scribe import Book, plain, served
 from tests.secret_cases import CASES
 
@@ -84,7 +89,7 @@ def test_keys_of_well_known_services_are_masked_by_their_looks(key: str):
 
 @given(st.text(alphabet=st.characters(exclude_characters="=:@-"), max_size=60))
 def test_a_text_that_is_not_looked_at_has_no_secret(text: str):
-    if not module._SIGNS.search(text):
+    if not module._is_suspect(text):
         assert secrecy.in_text(text) == []
 
 
@@ -207,13 +212,81 @@ def test_what_is_passed_at_a_glance_is_what_a_close_look_leaves_as_it_is(said: l
 
 
 def test_a_secret_that_is_nested_too_deep_to_be_masked_is_not_passed_at_a_glance():
-    deep: Any = {"password": "canary"}
-    plain: Any = "plain"
-    for _ in range(5 * module._DEEPEST):
-        deep, plain = [deep], [plain]
-    with pytest.raises(RecursionError):
-        Masks().value(deep)
-    assert Masks().value(plain) is plain, "however deep it is"
+    for innermost in ({"password": "canary"}, "plain"):
+        deep: Any = innermost
+        for _ in range(module._DEEPEST + 1):
+            deep = [deep]
+        with pytest.raises(RecursionError):
+            Masks().value(deep)
+
+
+@pytest.mark.parametrize("deep", [module._DEEPEST - 20, module._DEEPEST + 10, 900, 1_100])
+def test_what_a_member_that_comes_twice_hides_is_found_in_the_text_of_what_is_nested_deep(deep: int):
+    key = "ghp_a1B2a1B2a1B2a1B2a1B2a1B2"
+    raw = b"[" * deep + b'{"a":"%s"}' % key.encode() + b"]" * deep
+    assert key.encode() not in Masks().frame(raw, typed=False)
+    twice = b"[" * deep + b'{"a":"%s","a":1}' % key.encode() + b"]" * deep
+    assert deep < module._DEEPEST or key.encode() not in Masks().frame(twice, typed=False)
+
+
+def test_half_a_character_in_a_secret_ends_nothing():
+    masks = Masks()
+    masks.frame(b'{"password":"\\ud800abcdefgh"}', typed=True)
+    assert masks.frame(b"\xff", typed=False) == b"\xff"
+
+
+def test_a_long_text_is_looked_through_once(monkeypatch: pytest.MonkeyPatch):
+    asked, looks = list[int](), secrecy.in_text
+
+    def counted(text: str) -> list[secrecy.Hidden]:
+        asked.append(len(text))
+        return looks(text)
+
+    monkeypatch.setattr(secrecy, "in_text", counted)
+    long = "'a " * 5_000 + "ghp_a1B2a1B2a1B2a1B2a1B2a1B2"
+    assert b"ghp_" not in Masks().frame(json.dumps({"data": long}).encode(), typed=False)
+    assert asked == [len(long)], "a server that sends millions of words would hold up every recording"
+
+
+@pytest.mark.parametrize("names", [["state"], ["name"], ["legs"], ["started_at"], ["progress"], ["head"], ["*"], []])
+@pytest.mark.parametrize("pointers", [[], ["/params", "/result", "/params/arguments", "/state", "/legs"]])
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_whatever_is_masked_a_recording_can_be_read(era: str, names: list[str], pointers: list[str]):
+    words = (
+        [] if names else ["number", "params", "tool_error", "call.", "done", "tools", "content", "value", "reply_seq"]
+    )
+    book = Book(words, names, pointers, noun_shapes())
+    lines = (Path(__file__).parent / f"v1-{era}.jsonl").read_bytes().splitlines(keepends=True)
+    told = [book.again(line)[0] for line in lines]
+    for line, masked in zip(lines, told, strict=True):
+        before, after = read_line(line), read_line(masked)
+        assert type(after) is type(before)
+        if isinstance(before, State) and isinstance(after, State):
+            assert type(after.noun) is type(before.noun)
+    assert told != lines or not (names or pointers)
+    if names == ["name"]:
+        assert b'"name":"echo"' not in b"".join(told)
+
+
+def test_what_a_call_was_given_is_masked_with_its_message():
+    call = {"id": "c1", "method": "tools/call", "params": {"name": "canary-1"}, "started_at": 1.0, "state": "done"}
+    for names, pointers in ((["params"], []), ([], ["/params"]), (["name"], [])):
+        masked = Masks(names=names, pointers=pointers).noun("call", dict(call), noun_shapes()["call"])
+        assert "canary" not in json.dumps(masked) and isinstance(masked["params"], dict)
+        assert {key: masked[key] for key in ("id", "method", "state", "started_at")} == {
+            key: call[key] for key in ("id", "method", "state", "started_at")
+        }
+
+
+def test_every_member_of_the_protocol_is_known_by_its_name():
+    found = {
+        field.alias or name
+        for module in (mcp_types._types, mcp_types.jsonrpc)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, BaseModel)
+        for name, field in kind.model_fields.items()
+    }
+    assert {name for name in found if "/" not in name} <= PROTOCOL_NAMES
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 2**70, 10**400, 1.5e300, -0.0, 5e-324])

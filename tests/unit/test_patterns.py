@@ -132,7 +132,6 @@ PYTHON = {
     "app/protocol/oauth/answers.py:_TURN": Row(SERVER, worst=("aA",)),
     "app/protocol/oauth/answers.py:_WORD": Row(SERVER),
     "app/protocol/rpc.py:_NUMBER": Row(SERVER),
-    "app/recordings/masks.py:_SIGNS": Row(SERVER, worst=("a" * 15 + " ", "beare", "basi")),
     "app/secrecy.py:_AUTHORITY": Row(SERVER, worst=("://a@", "://")),
     "app/secrecy.py:_BLANK": Row(SERVER),
     "app/secrecy.py:_DELIMITER": Row(SERVER),
