@@ -2,14 +2,17 @@
 
 import gzip
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 
-from app.recordings.lines import frame_line, header_line
+from app.core.calls import Call
+from app.recordings.lines import State, frame_line, header_line, state_line
 from app.recordings.nouns import Frame, Header
 from app.sessions import Session
+from app.settings import Settings
 from app.store.recordings import Recording
 from tests.recordings.drive import body_of
 from tests.web.asgi import Visitor
@@ -238,3 +241,20 @@ async def test_a_live_session_begins_beside_a_recording(
     asked = await client.form(f"/r/{other['recording']['rid']}/connect")
     assert asked.status == 200, asked.text[:300]
     assert "uname -a" in asked.text  # in the form, and nothing has started
+
+
+async def test_a_recording_says_which_calls_it_lists_and_which_were_not_over(
+    script: Visitor, client: Visitor, settings: Settings
+):
+    most = settings.limits.calls
+    made = [Call(f"c{at}", "tools/call", {"name": "echo"}, 10.0 + at, 0.0, state="done") for at in range(1, most + 3)]
+    made[-1] = replace(made[-1], state="running", deadline_at=70.0)
+    lines = [state_line(State("call", call.id, at, 10.0, call)) for at, call in enumerate(made, 1)]
+    told = await brought(script, header_line(Header(1, "Parley 2.0", 10.0)) + b"".join(lines))
+    base = f"/r/{told['recording']['rid']}"
+    page = " ".join((await client.get(f"{base}/calls")).text.split())
+    assert f"The newest {most} calls, newest first. Older ones open from their messages in the <a" in page
+    page = (await client.get(f"{base}/calls/c{most + 2}")).text
+    assert "not over in what was recorded" in page
+    assert "data-age" not in page.split('id="call-c')[1].split("</header>")[0] and "time is up" not in page
+    assert (await client.get(f"{base}/calls/c1")).status == 200
