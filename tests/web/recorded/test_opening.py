@@ -255,6 +255,6 @@ async def test_a_recording_says_which_calls_it_lists_and_which_were_not_over(
     page = " ".join((await client.get(f"{base}/calls")).text.split())
     assert f"The newest {most} calls, newest first. Older ones open from their messages in the <a" in page
     page = (await client.get(f"{base}/calls/c{most + 2}")).text
-    assert "not over in what was recorded" in page
+    assert "not over in what was recorded" in page and "Unfinished" in page and ">Running<" not in page
     assert "data-age" not in page.split('id="call-c')[1].split("</header>")[0] and "time is up" not in page
     assert (await client.get(f"{base}/calls/c1")).status == 200
