@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from html import escape
 from math import isfinite
 from typing import Any, Final
@@ -20,6 +19,7 @@ from app import bounds, secrecy
 from app.core.globs import matches
 from app.recordings import quick, shapes
 from app.recordings.protocol_names import PROTOCOL_NAMES
+from app.recordings.suspects import CLEAN, hidden, in_prose, is_clean_text
 from app.secret_names import NAME_LONGEST, sounds_secret
 
 MASK: Final = secrecy.MASK
@@ -33,10 +33,7 @@ _NEVER: Final = frozenset(
 """Members of the protocol that are no secrets whatever they sound like."""
 _PROSE: Final = ("/description", "/instructions", "/title")
 """Members of the protocol whose texts explain something."""
-_SHORTEST: Final = 4
 _SHORTEST_CODED: Final = 10
-_LONG_WORD: Final = 16
-"""A shorter word is none of the keys that are known by their looks; a shorter text has no name and no value."""
 _HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"})
 _SCHEMA: Final = frozenset({"properties", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"})
 _TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null")
@@ -121,7 +118,7 @@ class Masks:
 
     def text(self, text: str, pointer: str = "") -> str:
         """A text without its secrets."""
-        found = (_in_prose if pointer.endswith(_PROSE) else _hidden)(text)
+        found = (in_prose if pointer.endswith(_PROSE) else hidden)(text)
         if found and any(text[one.start : one.end] not in (MASK, secrecy.AGAIN) for one in found):
             for one in found:
                 self._count(pointer, one.name.rstrip(":= "))
@@ -210,7 +207,7 @@ class Masks:
                 for one in values:
                     kind = type(one)
                     if kind is str:
-                        if (one not in _CLEAN and not _is_clean_text(one)) or (sought and _has_one(one, sought)):
+                        if (one not in CLEAN and not is_clean_text(one)) or (sought and _has_one(one, sought)):
                             return False
                     elif kind is dict or kind is list:
                         below.append(one)
@@ -239,7 +236,7 @@ class Masks:
         return value
 
     def _string(self, value: str, at: tuple[str, ...]) -> str:
-        if not _hidden(value) and not _has_one(value, self._sought):
+        if not hidden(value) and not _has_one(value, self._sought):
             return value
         masked = self.text(value, _pointer(at))
         return value if masked == value else masked
@@ -385,55 +382,6 @@ def _has_one(text: str, sought: list[str]) -> bool:
         if value in text:
             return True
     return False
-
-
-_CLEAN: Final[set[str]] = set()
-"""Texts in which there is no secret, as far as they are remembered."""
-
-
-def _is_clean_text(text: str) -> bool:
-    if _hidden(text):
-        return False
-    if len(text) <= bounds.MASK_CACHED:
-        if len(_CLEAN) >= bounds.MASK_REMEMBERED:
-            _CLEAN.clear()
-        _CLEAN.add(text)
-    return True
-
-
-def _hidden(text: str) -> tuple[secrecy.Hidden, ...]:
-    """The secrets in a text. Most texts have no sign of one, and most others are said again and again."""
-    if len(text) > bounds.MASK_CACHED:
-        return _in_long(text)
-    return _found_before(text) if _is_suspect(text) else ()
-
-
-@lru_cache(maxsize=1)
-def _in_long(text: str) -> tuple[secrecy.Hidden, ...]:
-    """The same of a long text, which takes seconds where it has millions of words: once, however often it is asked."""
-    return tuple(secrecy.in_text(text))
-
-
-def _is_suspect(text: str) -> bool:
-    """Whether there may be a secret in a text: it has a sign of one, a long word, or a word that announces one."""
-    if len(text) < _SHORTEST:
-        return False
-    if "=" in text or ":" in text or "@" in text or "-" in text:
-        return True
-    small = text.lower()
-    if "bearer" in small or "basic" in small:
-        return True
-    return len(text) >= _LONG_WORD and any(len(word) >= _LONG_WORD for word in small.split())
-
-
-@lru_cache(maxsize=bounds.MASK_REMEMBERED)
-def _found_before(text: str) -> tuple[secrecy.Hidden, ...]:
-    return tuple(secrecy.in_text(text))
-
-
-def _in_prose(text: str) -> tuple[secrecy.Hidden, ...]:
-    """The same of a text that explains: `password: a word of your own` has no password in it."""
-    return tuple(one for one in _hidden(text) if one.name == secrecy.ITSELF)
 
 
 def _text(raw: bytes) -> str | None:

@@ -21,6 +21,7 @@ from app.recordings.lines import RootsState, State, noun_shapes, read_line
 from app.recordings.masks import MASK, Masks, line_of
 from app.recordings.protocol_names import PROTOCOL_NAMES
 from app.recordings.scribe import Book, plain, served
+from app.recordings.suspects import is_suspect
 from tests.secret_cases import CASES
 
 
@@ -89,7 +90,7 @@ def test_keys_of_well_known_services_are_masked_by_their_looks(key: str):
 
 @given(st.text(alphabet=st.characters(exclude_characters="=:@-"), max_size=60))
 def test_a_text_that_is_not_looked_at_has_no_secret(text: str):
-    if not module._is_suspect(text):
+    if not is_suspect(text):
         assert secrecy.in_text(text) == []
 
 
